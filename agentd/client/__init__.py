@@ -1,0 +1,1 @@
+"""A headless client of agentd."""

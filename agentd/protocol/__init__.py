@@ -1,0 +1,1 @@
+"""The contract between agentd and its clients: types and names, no I/O."""

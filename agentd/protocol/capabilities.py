@@ -1,0 +1,69 @@
+"""What agentd announces in `initialize`, as plain data.
+
+Standard library only: `boot.py` answers `initialize` from here before anything else is imported. A method or
+feature stands here only when it works; tests hold this list against the registry of the running server.
+"""
+
+from typing import Any
+
+from agentd import __version__
+
+PROTOCOL = 1
+
+METHODS = (
+    "agentd/prompt",
+    "agentd/cancel",
+    "agentd/session/new",
+    "agentd/session/list",
+    "agentd/session/get",
+    "agentd/session/update",
+    "agentd/session/close",
+    "agentd/status",
+    "agentd/models",
+    "agentd/tools",
+    "agentd/schema",
+    "agentd/credentials/set",
+    "agentd/permission/respond",
+)
+"""The `agentd/*` requests that are answered."""
+
+NOTIFICATIONS = ("agentd/trust/didChange",)
+"""The `agentd/*` notifications that are acted on."""
+
+FEATURES: dict[str, Any] = {"permissions": True, "images": True}
+"""Optional parts of the protocol that work in this version."""
+
+LIMITS = {
+    "maxMessageBytes": 64 * 1024 * 1024,
+    "maxInFlight": 256,
+    "maxQueue": 32,
+    "maxReplayEvents": 20_000,
+}
+
+
+def initialize_result(position_encoding: str) -> dict[str, Any]:
+    """The `InitializeResult`, for a client with whom `position_encoding` ("utf-8" or "utf-16") was agreed."""
+    return {
+        "capabilities": {
+            "positionEncoding": position_encoding,
+            "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
+            "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+            "experimental": {
+                "agentd": {
+                    "protocol": PROTOCOL,
+                    "version": __version__,
+                    "methods": [*METHODS, *NOTIFICATIONS],
+                    "features": FEATURES,
+                    "limits": LIMITS,
+                }
+            },
+        },
+        "serverInfo": {"name": "agentd", "version": __version__},
+    }
+
+
+def position_encoding(capabilities: Any) -> str:
+    """The encoding to count characters in: utf-8 where the client offers it, else LSP's default utf-16."""
+    general = capabilities.get("general") if isinstance(capabilities, dict) else None
+    offered = general.get("positionEncodings") if isinstance(general, dict) else None
+    return "utf-8" if isinstance(offered, list) and "utf-8" in offered else "utf-16"

@@ -1,0 +1,304 @@
+"""Params and results of agentd's own requests: sections 2, 3, 4, 6 and 11 of the protocol."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from agentd.protocol.messages import (
+    ContentBlock,
+    Effort,
+    Message,
+    Mode,
+    PermissionRequest,
+    QueuedPrompt,
+    RunError,
+    RunStop,
+    Session,
+    TodoItem,
+    ToolKind,
+    Usage,
+)
+from agentd.protocol.wire import Id, Many, Wire, absent
+
+Text = Annotated[str, StringConstraints(pattern=r"\S")]
+"""A string that is not blank."""
+
+
+class Empty(Wire):
+    """No params, or no result."""
+
+
+# --- initialize -----------------------------------------------------------------------------------
+
+
+class ClientOptions(Wire):
+    """What a client says of itself in `initializationOptions.agentd`."""
+
+    model: str | None = absent()
+    mode: Mode | None = absent()
+    trusted: bool = False
+    updates: Literal["all", "coalesced", "none"] = "all"
+    permission: bool = False
+    diagnostics: bool = False
+    save: bool = False
+    credentials: dict[str, str] = Field(default_factory=dict, repr=False)
+
+
+class TrustParams(Wire):
+    """`agentd/trust/didChange`."""
+
+    trusted: bool
+
+
+# --- sessions -------------------------------------------------------------------------------------
+
+
+class SessionNewParams(Wire):
+    """`agentd/session/new`."""
+
+    workspace_uri: str | None = absent()
+    title: str | None = absent()
+    model: str | None = absent()
+    mode: Mode | None = absent()
+    effort: Effort | None = absent()
+
+
+class SessionResult(Wire):
+    """A session."""
+
+    session: Session
+
+
+class SessionListParams(Wire):
+    """`agentd/session/list`."""
+
+    workspace_uri: str | None = absent()
+    children: bool = False
+    limit: int = Field(default=50, ge=1, le=1000)
+    cursor: str | None = absent()
+
+
+class SessionListResult(Wire):
+    """Sessions, newest first."""
+
+    sessions: Many[Session]
+    next_cursor: str | None = absent()
+
+
+class SessionGetParams(Wire):
+    """`agentd/session/get`."""
+
+    session_id: Id
+    before: Id | None = absent()
+    limit: int = Field(default=200, ge=1, le=10_000)
+
+
+class PartialMessage(Wire):
+    """What the open assistant message holds so far."""
+
+    message_id: Id
+    content: Many[Any]
+
+
+class PartialTool(Wire):
+    """What a running tool has said so far; the next update goes on at `offset`."""
+
+    tool_call_id: Id
+    output: str
+    offset: int
+
+
+class Partial(Wire):
+    """What a running prompt has said so far and no durable event holds yet."""
+
+    message: PartialMessage | None = absent()
+    tools: Many[PartialTool] = ()
+
+
+class SessionGetResult(Wire):
+    """A session with its messages, oldest first."""
+
+    session: Session
+    messages: Many[Message]
+    has_more: bool
+    pending: Many[PermissionRequest]
+    queue: Many[QueuedPrompt]
+    todo: Many[TodoItem]
+    partial: Partial | None = absent()
+    seq: int
+
+
+class SessionUpdateParams(Wire):
+    """`agentd/session/update`."""
+
+    session_id: Id
+    title: str | None = absent()
+    model: str | None = absent()
+    mode: Mode | None = absent()
+    effort: Effort | None = absent()
+
+
+class SessionParams(Wire):
+    """A request about one session."""
+
+    session_id: Id
+
+
+# --- prompt and cancel ----------------------------------------------------------------------------
+
+
+class PromptParams(Wire):
+    """`agentd/prompt`. An empty list goes on from the transcript without a user message."""
+
+    session_id: Id | None = absent()
+    workspace_uri: str | None = absent()
+    prompt: Text | Many[ContentBlock]
+    prompt_id: Id | None = absent()
+    model: str | None = absent()
+    mode: Mode | None = absent()
+    effort: Effort | None = absent()
+    max_turns: int | None = Field(default=None, ge=1, exclude_if=lambda value: value is None)
+    when_busy: Literal["reject", "queue", "steer", "interrupt"] = "reject"
+    wait: Literal["completed", "accepted"] = "completed"
+    work_done_token: str | int | None = absent()
+
+
+class PromptResult(Wire):
+    """How a run ended."""
+
+    session_id: Id
+    prompt_id: Id
+    stop_reason: RunStop
+    text: str
+    message_id: Id | None
+    usage: Usage | None = absent()
+    turns: int
+    seq: int
+    error: RunError | None = absent()
+
+
+class PromptAccepted(Wire):
+    """A prompt with `wait: accepted` is safe in the journal."""
+
+    session_id: Id
+    prompt_id: Id
+    outcome: Literal["started", "queued", "steered"]
+    seq: int
+
+
+class CancelParams(Wire):
+    """`agentd/cancel`."""
+
+    session_id: Id
+    prompt_id: Id | None = absent()
+    keep_queue: bool = False
+
+
+class CancelResult(Wire):
+    """What a cancel met. `quiescent` is false when a tool inside the daemon had to be abandoned."""
+
+    state: Literal["cancelled", "notRunning"]
+    quiescent: bool
+    prompt_id: Id | None = absent()
+    restored: Many[QueuedPrompt] = ()
+
+
+# --- permissions ----------------------------------------------------------------------------------
+
+
+class PermissionAnswer(Wire):
+    """The client's answer to `agentd/permission/request`."""
+
+    option_id: Id | None = absent()
+    feedback: str | None = absent()
+    cancelled: bool = False
+
+
+class PermissionRespondParams(Wire):
+    """`agentd/permission/respond`."""
+
+    request_id: Id
+    option_id: Id
+    feedback: str | None = absent()
+
+
+# --- the rest -------------------------------------------------------------------------------------
+
+
+class SessionStatus(Wire):
+    """An open session."""
+
+    session_id: Id
+    state: Literal["idle", "running", "waiting"]
+    last_activity_at: str
+
+
+class Problem(Wire):
+    """Something that is wrong with the set-up, and where. `line` is 0-based."""
+
+    severity: Literal["error", "warning", "info"]
+    message: str
+    uri: str | None = absent()
+    line: int | None = absent()
+
+
+class StatusResult(Wire):
+    """`agentd/status`."""
+
+    version: str
+    uptime_ms: int
+    sessions: Many[SessionStatus]
+    problems: Many[Problem]
+
+
+class ModelInfo(Wire):
+    """A model that can be named in a prompt, and why it is not available if it is not."""
+
+    id: str
+    provider: str
+    name: str
+    context_window: int | None = absent()
+    max_output: int | None = absent()
+    images: bool
+    reasoning: bool
+    efforts: Many[str]
+    available: bool
+    reason: str | None = absent()
+
+
+class ModelsResult(Wire):
+    """`agentd/models`."""
+
+    models: Many[ModelInfo]
+    default: str | None
+
+
+class ToolsParams(Wire):
+    """`agentd/tools`."""
+
+    workspace_uri: str | None = absent()
+
+
+class ToolInfo(Wire):
+    """A tool that the model may call."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    kind: ToolKind
+    source: str
+    available: bool
+    reason: str | None = absent()
+
+
+class ToolsResult(Wire):
+    """`agentd/tools`."""
+
+    tools: Many[ToolInfo]
+
+
+class CredentialsParams(Wire):
+    """`agentd/credentials/set`; null takes the secret back."""
+
+    provider: str
+    secret: str | None = Field(repr=False)

@@ -1,0 +1,1 @@
+"""Model servers: one file per wire API, each turning bytes into stream events."""

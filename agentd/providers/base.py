@@ -1,0 +1,145 @@
+"""The seam between the loop and model servers.
+
+A provider turns a `ModelRequest` into a stream of events. It never validates a tool's name or arguments,
+never retries and never drops text: it turns bytes into events and failures into `ProviderError`. Who reads
+the stream decides what to do with it.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from agentd.protocol.messages import Effort, ErrorKind, Message, RunError, Usage
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model and what is known of it; `provider` and `name` together are its id. Sizes are tokens."""
+
+    provider: str
+    name: str
+    context_window: int | None = None
+    max_output: int | None = None
+    images: bool = False
+    reasoning: bool = False
+    efforts: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """How users and the wire name it: "provider/name"."""
+        return f"{self.provider}/{self.name}"
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool as a model server sees it; `parameters` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One request to a model. `messages` is always valid: it comes from `agent/request.py`."""
+
+    model: Model
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    effort: Effort | None = None
+
+
+@dataclass(frozen=True)
+class TextDelta:
+    """More text of content block `index`. Blocks are numbered from 0 in the order they first appear."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True)
+class ThinkingDelta:
+    """More thinking of content block `index`."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolCallDelta:
+    """More of the tool call that is content block `index`.
+
+    `arguments` is the next piece of JSON text, perhaps empty. `id` and `name` come once, when they are known,
+    perhaps later than the first piece of arguments, perhaps never.
+    """
+
+    index: int
+    arguments: str = ""
+    id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class StreamEnd:
+    """The response is whole: always the last event of a stream that did not fail.
+
+    `raw_stop` is the server's own word. `provider_data` is what this provider wants to see again with the
+    message (kept by the loop, opaque to everyone else).
+    """
+
+    stop: Literal["stop", "length", "tool_use", "refusal"]
+    usage: Usage | None = None
+    raw_stop: str | None = None
+    provider_data: dict[str, Any] | None = None
+
+
+StreamEvent = TextDelta | ThinkingDelta | ToolCallDelta | StreamEnd
+
+
+class ProviderError(Exception):
+    """A request to a model failed. `message` is fit for the user: no secret, no page of HTML, never empty."""
+
+    def __init__(  # noqa: PLR0913 - each is a fact about the failure that somebody downstream acts on
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        retryable: bool = False,
+        status: int | None = None,
+        retry_after_ms: int | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retryable = retryable
+        self.status = status
+        self.retry_after_ms = retry_after_ms
+        self.usage = usage
+
+    def to_run_error(self) -> RunError:
+        """The same as the wire tells it."""
+        return RunError(
+            kind=self.kind,
+            message=self.message,
+            retryable=self.retryable,
+            retry_after_ms=self.retry_after_ms,
+        )
+
+
+class Provider(Protocol):
+    """A model server."""
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Send the request and read the answer.
+
+        The iterator gives events as they arrive and ends after `StreamEnd`; entering it or iterating raises
+        `ProviderError`. Leaving the context, also by cancellation, closes the connection.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Give back connections; the provider is not used afterwards."""
+        ...

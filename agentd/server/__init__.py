@@ -1,0 +1,1 @@
+"""The language server: the only room that knows JSON-RPC and LSP."""

@@ -1,0 +1,1 @@
+"""Sessions: one owner of state each, one journal each."""

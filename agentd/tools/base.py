@@ -1,0 +1,126 @@
+"""The seam between the loop and tools.
+
+A tool call goes through three steps, so that each is in one place and no question is asked in vain:
+
+1. `describe`: title and places for the user, from whatever arguments came. Pure, never raises.
+2. `prepare`: with valid arguments, find out what would be done: resolve paths, compute the new text. Raises
+   when it cannot be done. Changes nothing.
+3. `Action.run`: do it. Called at most once, only when it is permitted.
+
+A tool fails by returning `ToolResult.error(text)`, which the model sees verbatim, or by raising, which the
+model sees as `Tool "x" failed: <message>`.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from agentd.protocol.messages import (
+    ImageContent,
+    Location,
+    PermissionSubject,
+    TextContent,
+    ToolDetails,
+    ToolKind,
+)
+from agentd.workspace.editor import Editor
+from agentd.workspace.seen import SeenFiles
+
+Channel = Literal["stdout", "stderr", "progress"]
+
+
+class ToolError(Exception):
+    """What a tool raises on purpose. Its message goes to the model."""
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a tool gives back to the model, and `details` for clients."""
+
+    content: tuple[TextContent | ImageContent, ...]
+    is_error: bool = False
+    details: ToolDetails | None = None
+
+    @staticmethod
+    def text(text: str, details: ToolDetails | None = None) -> "ToolResult":
+        """A result that is one text."""
+        return ToolResult((TextContent(text=text),), details=details)
+
+    @staticmethod
+    def error(text: str, details: ToolDetails | None = None) -> "ToolResult":
+        """A failure, in the tool's own words."""
+        return ToolResult((TextContent(text=text),), is_error=True, details=details)
+
+
+async def _silent(channel: Channel, text: str) -> None:
+    """Nobody listens to live output."""
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What a tool may use. One per tool call.
+
+    `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
+    the model has seen. `output` passes live output to the user (it may wait: that is backpressure).
+    `environment` is what commands inherit.
+    """
+
+    root: Path
+    editor: Editor
+    seen: SeenFiles
+    environment: Mapping[str, str]
+    output: Callable[[Channel, str], Awaitable[None]] = _silent
+
+
+@dataclass(frozen=True)
+class Description:
+    """How a tool call is shown to the user."""
+
+    title: str
+    locations: tuple[Location, ...] = ()
+
+
+@dataclass(frozen=True)
+class Action:
+    """A prepared tool call.
+
+    `subject` is what the user would be asked about (None: nothing that could need asking). `secret` marks
+    files that hold secrets, which are asked about in every mode but `full`.
+    """
+
+    run: Callable[[], Awaitable[ToolResult]]
+    subject: PermissionSubject | None = None
+    secret: bool = False
+
+
+class Tool(Protocol):
+    """A tool."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    kind: ToolKind
+
+    def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
+        """Title and places for the user; the arguments may be anything."""
+        ...
+
+    async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
+        """What these valid arguments would do. The dictionary is the tool's own to keep."""
+        ...
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """The tools of a session by name, in the order the model sees them."""
+
+    tools: tuple[Tool, ...]
+    _by_name: dict[str, Tool] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {tool.name: tool for tool in self.tools})
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name."""
+        return self._by_name.get(name)

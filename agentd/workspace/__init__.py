@@ -1,0 +1,1 @@
+"""The user's files, buffers and processes."""

@@ -1,0 +1,29 @@
+"""What the model has seen of each file, so that nothing is overwritten unseen."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+def digest(data: bytes) -> str:
+    """The identity of a file's content. Times and sizes lie (a same-size write with its time put back)."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass
+class SeenFiles:
+    """Per session: resolved path -> digest of the content that the model saw or wrote last."""
+
+    _digests: dict[Path, str] = field(default_factory=dict)
+
+    def note(self, path: Path, data: bytes) -> None:
+        """The model has seen (or just written) this content."""
+        self._digests[path] = digest(data)
+
+    def knows(self, path: Path) -> bool:
+        """Whether the model has seen the file at all."""
+        return path in self._digests
+
+    def is_current(self, path: Path, data: bytes) -> bool:
+        """Whether `data` is what the model saw."""
+        return self._digests.get(path) == digest(data)
