@@ -49,3 +49,21 @@ class RpcError(Exception):
         if self.hint is not None:
             data["hint"] = self.hint
         return {"code": self.code, "message": self.message, "data": data}
+
+    @classmethod
+    def from_wire(cls, error: Any) -> "RpcError":
+        """The error that the `error` member of a response tells of, for clients.
+
+        A missing kind, or one of a later protocol, is read from the code; what is no error object at all is
+        `internal`.
+        """
+        fields = error if isinstance(error, dict) else {}
+        data = fields.get("data")
+        details = dict(data) if isinstance(data, dict) else {}
+        kind, hint, retryable = (details.pop(key, None) for key in ("kind", "hint", "retryable"))
+        if kind not in KINDS:
+            kind = next((name for name, code in _CODES.items() if code == fields.get("code")), "internal")
+        told = cls(kind, str(fields.get("message", error)), retryable=retryable is True)
+        told.hint = hint if isinstance(hint, str) else None
+        told.details = details
+        return told

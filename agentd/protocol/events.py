@@ -1,4 +1,4 @@
-"""The events of `agentd/event`: section 5 of the protocol, and its one vocabulary for loop, journal and wire."""
+"""The events of `agentd/event`: one vocabulary for loop, journal and wire (protocol section 5)."""
 
 from typing import Annotated, Any, Literal
 

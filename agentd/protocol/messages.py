@@ -228,9 +228,8 @@ class SearchDetails(Wire):
     truncated: bool
 
 
-ToolDetails = Annotated[
-    EditDetails | CommandDetails | ReadDetails | SearchDetails, Field(discriminator="type")
-]
+AnyDetails = EditDetails | CommandDetails | ReadDetails | SearchDetails
+ToolDetails = Annotated[AnyDetails, Field(discriminator="type")]
 
 
 class ToolResultMessage(Wire):

@@ -40,5 +40,5 @@ class Wire(BaseModel):
         frozen=True,
         extra="ignore",
         strict=True,
-        defer_build=True,  # most models of a process are never used: building their validators is start-up time
+        defer_build=True,  # most models are never used in a process; building validators is start-up time
     )

@@ -101,7 +101,7 @@ StreamEvent = TextDelta | ThinkingDelta | ToolCallDelta | StreamEnd
 class ProviderError(Exception):
     """A request to a model failed. `message` is fit for the user: no secret, no page of HTML, never empty."""
 
-    def __init__(  # noqa: PLR0913 - each is a fact about the failure that somebody downstream acts on
+    def __init__(
         self,
         kind: ErrorKind,
         message: str,

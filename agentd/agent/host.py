@@ -1,0 +1,87 @@
+"""What the loop needs of whoever runs it. It knows neither JSON-RPC nor LSP nor which face it serves."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agentd.config.sources import Sources
+from agentd.protocol.events import DurableEvent, LiveEvent
+from agentd.protocol.messages import Effort, Message, ToolCall
+from agentd.providers.base import Model, Provider
+from agentd.tools.base import Action, Channel, Tool, Toolbox, ToolContext
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Which model answers the next turn, and who brings the request there."""
+
+    model: Model
+    provider: Provider
+    effort: Effort | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a tool call may run; `reason` is what the model is told when it may not."""
+
+    allowed: bool
+    reason: str = ""
+
+
+class NotJournaled(Exception):
+    """An event could not be journaled, so it was not sent either. The run cannot go on, nor be closed."""
+
+
+class Host(Protocol):
+    """The owner of a session, as the loop sees it."""
+
+    @property
+    def sources(self) -> Sources:
+        """Time and ids."""
+        ...
+
+    @property
+    def transcript(self) -> Sequence[Message]:
+        """All messages of the session, oldest first. Emitting `message_end` makes it grow."""
+        ...
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools of the session."""
+        ...
+
+    def engine(self) -> Engine:
+        """The model for the next turn: a change during a run acts from the next turn on."""
+        ...
+
+    def system_prompt(self) -> str:
+        """What the model is told before the conversation."""
+        ...
+
+    def unique_call_id(self, wanted: str | None) -> str:
+        """An id that no other tool call of the session has: the provider's own where it is free."""
+        ...
+
+    def tool_context(self, output: Callable[[Channel, str], Awaitable[None]]) -> ToolContext:
+        """What a tool may use."""
+        ...
+
+    async def room(self) -> None:
+        """Wait until the client has read enough of what was sent: a slow client slows the run."""
+        ...
+
+    async def emit(self, event: DurableEvent | LiveEvent) -> None:
+        """Journal the event and send it, before the first wait; return when what it promises holds.
+
+        For an event that gates something (a user message, the start of a tool, a decision, the end of a run)
+        that is when it is safe on disk. Raises `NotJournaled`.
+        """
+        ...
+
+    async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str) -> Verdict:
+        """Judge a prepared call by mode and rules, asking the user where need be."""
+        ...
+
+    def start_soon(self, function: Callable[..., Awaitable[Any]], *args: object) -> None:
+        """Run something that may outlive the run: a tool that does not heed its cancellation."""
+        ...

@@ -1,0 +1,196 @@
+"""Transcript -> model request: the one place where that happens, and valid for every transcript.
+
+A transcript is what happened: it may end in an unanswered call, hold results nobody asked for, turns that
+failed, blank texts. A model server refuses all of these. Repair is by projection: nothing is written back,
+and projecting twice gives the same.
+
+What holds for every result of `project`:
+
+* it begins with a user message and ends with a user message or a tool result;
+* each tool call has one result, right after its message, in call order; no result lacks its call;
+* call ids are unique; names are what every server takes; no text block is blank; all text is valid Unicode;
+* answers that failed or were aborted are left out, and so are messages that say nothing.
+"""
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic_core import to_json
+
+from agentd.protocol.messages import (
+    AssistantBlock,
+    AssistantMessage,
+    ContentBlock,
+    ImageContent,
+    Message,
+    ResourceContent,
+    ResultBlock,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+
+NO_RESULT = "No result: this tool call was not run."
+NO_OUTPUT = "(no output)"
+GO_ON = "Continue."
+LOST_START = "(The start of this conversation is not available.)"
+
+_ODD_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME = 64  # OpenAI's limit, the narrowest of all
+
+
+def project(transcript: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages of a valid request that says what the transcript says."""
+    results = _results_by_call(transcript)
+    taken: set[str] = set()
+    messages: list[Message] = []
+    for message in transcript:
+        if isinstance(message, UserMessage):
+            messages += _user(message)
+        elif isinstance(message, AssistantMessage):
+            messages += _answer_with_results(message, results, taken)
+    if messages and not isinstance(messages[0], UserMessage):
+        messages.insert(0, _synthetic_user(LOST_START, messages[0]))
+    if messages and isinstance(messages[-1], AssistantMessage):
+        messages.append(_synthetic_user(GO_ON, messages[-1]))
+    return tuple(messages)
+
+
+def clean_text(text: str) -> str:
+    """The same text with lone surrogates replaced, which no server takes and no JSON may hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _results_by_call(transcript: Sequence[Message]) -> dict[str, deque[ToolResultMessage]]:
+    results: dict[str, deque[ToolResultMessage]] = defaultdict(deque)
+    for message in transcript:
+        if isinstance(message, ToolResultMessage):
+            results[message.tool_call_id].append(message)
+    return results
+
+
+def _user(message: UserMessage) -> Iterator[Message]:
+    content = tuple(block for block in map(_user_block, message.content) if block is not None)
+    if content:
+        yield message.model_copy(update={"content": content})
+
+
+def _user_block(block: ContentBlock) -> ContentBlock | None:
+    if isinstance(block, ImageContent):
+        return block
+    if isinstance(block, TextContent):
+        return _text(block.text)
+    if isinstance(block, ResourceContent):
+        return _text(_mention(block))
+    return _text(f"/{block.name} {block.arguments}")
+
+
+def _mention(resource: ResourceContent) -> str:
+    """A file the user points at, in words. The model reads what it needs of it with its tools."""
+    lines = ""
+    if resource.range is not None:
+        lines = f" lines {resource.range.start.line + 1}-{resource.range.end.line + 1}"
+    said = f":\n{resource.text}" if resource.text else ""
+    return f"[{resource.uri}{lines}]{said}"
+
+
+def _text(text: str) -> TextContent | None:
+    return TextContent(text=clean_text(text)) if text.strip() else None
+
+
+def _answer_with_results(
+    message: AssistantMessage, results: dict[str, deque[ToolResultMessage]], taken: set[str]
+) -> Iterator[Message]:
+    if message.stop_reason in ("error", "aborted"):
+        return
+    content: list[AssistantBlock] = []
+    answers: list[ToolResultMessage] = []
+    for block in message.content:
+        if isinstance(block, ToolCall):
+            call = _call(block, taken)
+            content.append(call)
+            answers.append(_result(call, message, results[block.id]))
+        elif isinstance(block, ThinkingContent):
+            content.append(block.model_copy(update={"text": clean_text(block.text)}))
+        elif (text := _text(block.text)) is not None:
+            content.append(text)
+    if any(not isinstance(block, ThinkingContent) for block in content):
+        yield message.model_copy(update={"content": tuple(content)})
+        yield from answers
+
+
+def _call(call: ToolCall, taken: set[str]) -> ToolCall:
+    unique, count = call.id, 1
+    while unique in taken:
+        count += 1
+        unique = f"{call.id}~{count}"
+    taken.add(unique)
+    return call.model_copy(
+        update={"id": unique, "name": _name(call.name), "arguments": _clean_arguments(call.arguments)}
+    )
+
+
+def _result(call: ToolCall, message: AssistantMessage, found: deque[ToolResultMessage]) -> ToolResultMessage:
+    if not found:
+        return ToolResultMessage(
+            message_id=f"{message.message_id}.r"[:128],
+            tool_call_id=call.id,
+            tool_name=call.name,
+            content=(TextContent(text=NO_RESULT),),
+            is_error=True,
+            timestamp=message.timestamp,
+        )
+    result = found.popleft()
+    content: list[ResultBlock] = []
+    for block in result.content:
+        kept = block if isinstance(block, ImageContent) else _text(block.text)
+        if kept is not None:
+            content.append(kept)
+    return result.model_copy(
+        update={
+            "tool_call_id": call.id,
+            "tool_name": call.name,
+            "content": tuple(content) or (TextContent(text=NO_OUTPUT),),
+        }
+    )
+
+
+def _name(name: str) -> str:
+    """A name that every server takes, for one the model made up."""
+    return _ODD_NAME.sub("_", name)[:_MAX_NAME] or "unknown"
+
+
+def _clean_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        to_json(arguments)
+    except Exception:  # whatever cannot be written as JSON is rebuilt from what can
+        cleaned = _clean_value(arguments)
+        assert isinstance(cleaned, dict)
+        return cleaned
+    return arguments
+
+
+def _clean_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(str(key)): _clean_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean_value(item) for item in value]
+    return value if isinstance(value, int | float | bool | None) else str(value)
+
+
+def _synthetic_user(text: str, beside: Message) -> UserMessage:
+    return UserMessage(
+        message_id=f"{beside.message_id}.u"[:128],
+        content=(TextContent(text=text),),
+        timestamp=beside.timestamp,
+    )

@@ -1,0 +1,192 @@
+"""One tool call: find, validate, prepare, permit, execute, normalise. Nothing a tool does breaks the loop.
+
+A tool runs in a task of its own, beside the run and not inside it. So a tool that does not heed its
+cancellation cannot hold the run: it is given `ABANDON_SECONDS`, then left behind, and what it says later is
+logged and dropped.
+"""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import anyio
+from anyio import CancelScope, get_cancelled_exc_class
+
+from agentd.agent.host import Host
+from agentd.agent.request import clean_text
+from agentd.agent.response import utf16_length
+from agentd.agent.validation import validated
+from agentd.protocol.events import ToolDelta, ToolExecutionStart, ToolExecutionUpdate
+from agentd.protocol.messages import AnyDetails, ImageContent, TextContent, ToolCall, ToolResultMessage
+from agentd.tools.base import Channel, Description, Tool, ToolContext, ToolResult
+
+log = logging.getLogger(__name__)
+
+ABANDON_SECONDS = 3.0
+LIVE_BYTES_PER_SECOND = 64 * 1024
+
+ABORTED = "Tool execution aborted."
+OUTPUT_LIMIT = (
+    'Tool "{name}" was not run: the response was cut off by the output limit, so the call is not whole. '
+    "Make the call smaller, for example by writing the file in several steps."
+)
+
+
+def failed(name: str, error: BaseException) -> str:
+    """What the model is told of a tool that raised."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return f'Tool "{name}" failed: {str(error) or type(error).__name__}'
+
+
+class LiveOutput:
+    """What a running tool says, passed on to the client as it comes, up to a rate.
+
+    What exceeds the rate is in the result; the gap shows in `offset`.
+    """
+
+    def __init__(self, host: Host, call_id: str) -> None:
+        self._host = host
+        self._call_id = call_id
+        self._offsets: dict[Channel, int] = {}
+        self._second = -1
+        self._sent = 0
+        self.closed = False
+
+    async def __call__(self, channel: Channel, text: str) -> None:
+        """Pass on more output. Waits while the client is slow; silent once the call has ended."""
+        if self.closed or not text:
+            return
+        text = clean_text(text)
+        offset = self._offsets.get(channel, 0)
+        self._offsets[channel] = offset + utf16_length(text)
+        if not self._within_rate(len(text.encode())):
+            return
+        await self._host.room()
+        if self.closed:
+            return
+        delta = ToolDelta(channel=channel, offset=offset, delta=text)
+        await self._host.emit(ToolExecutionUpdate(tool_call_id=self._call_id, update=delta))
+
+    def _within_rate(self, size: int) -> bool:
+        second = math.floor(self._host.sources.monotonic())
+        if second != self._second:
+            self._second, self._sent = second, 0
+        self._sent += size
+        return self._sent <= LIVE_BYTES_PER_SECOND
+
+
+@dataclass
+class RunningCall:
+    """A tool call from its start event to its result.
+
+    `started` is monotonic, in seconds; `quiescent` is false once its tool had to be left behind.
+    """
+
+    call: ToolCall
+    started: float
+    output: LiveOutput
+    result: ToolResult | None = None
+    quiescent: bool = True
+
+
+def describe(call: ToolCall, tool: Tool | None, context: ToolContext) -> ToolExecutionStart:
+    """The start event of a call, also of one to an unknown tool or with arguments that are none."""
+    description = Description(title=call.name or "(no name)")
+    if tool is not None:
+        try:
+            description = tool.describe(call.arguments, context)
+        except Exception:
+            log.exception("the description of a call to %s", call.name)
+    return ToolExecutionStart(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        arguments=call.arguments,
+        title=clean_text(description.title)[:200],
+        kind=tool.kind if tool is not None else "other",
+        locations=description.locations,
+    )
+
+
+async def execute(
+    running: RunningCall, tool: Tool | None, context: ToolContext, title: str, host: Host
+) -> ToolResult:
+    """Do the call and give its result; only cancellation is raised."""
+    call = running.call
+    if tool is None:
+        return ToolResult.error(f'Unknown tool "{call.name}".')
+    try:
+        arguments = validated(call, tool.parameters)
+        action = await tool.prepare(arguments, context)
+        verdict = await host.permit(call, tool, action, title)
+        if not verdict.allowed:
+            return ToolResult.error(verdict.reason)
+        return await _beside(action.run, running, host)
+    except Exception as error:
+        return ToolResult.error(failed(call.name, error))
+
+
+async def _beside(run: Callable[[], Awaitable[ToolResult]], running: RunningCall, host: Host) -> ToolResult:
+    """Run a tool in a task of its own and wait for it, but not for ever once cancelled."""
+    done = anyio.Event()
+    scope = CancelScope()
+    outcome: list[ToolResult] = []
+
+    async def task() -> None:
+        try:
+            with scope:
+                outcome.append(await _contained(run, running.call.name, scope))
+        finally:
+            if running.output.closed:
+                log.warning("%s returned after its call was given up", running.call.name)
+            done.set()
+
+    host.start_soon(task)
+    try:
+        await done.wait()
+        # A result that comes with the cancellation is too late: whoever cancelled must not see it used.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+    except get_cancelled_exc_class():
+        scope.cancel()
+        with CancelScope(shield=True), anyio.move_on_after(ABANDON_SECONDS):
+            await done.wait()
+        running.quiescent = done.is_set()
+        raise
+    return (
+        outcome[0] if outcome else ToolResult.error(failed(running.call.name, RuntimeError("it was stopped")))
+    )
+
+
+async def _contained(run: Callable[[], Awaitable[ToolResult]], name: str, scope: CancelScope) -> ToolResult:
+    """A tool may raise anything at all; only our own cancellation passes."""
+    try:
+        return await run()
+    except get_cancelled_exc_class() as error:
+        if scope.cancel_called or anyio.current_effective_deadline() == -math.inf:
+            raise
+        return ToolResult.error(failed(name, error))
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            log.exception("%s raised %s", name, type(error).__name__)
+        return ToolResult.error(failed(name, error))
+
+
+def normalise(result: object, call: ToolCall, message_id: str, timestamp: str) -> ToolResultMessage:
+    """The result message of whatever a tool gave: None, junk and lone surrogates included."""
+    if not isinstance(result, ToolResult):
+        result = ToolResult.error(f'Tool "{call.name}" failed: it returned no result')
+    content = tuple(
+        TextContent(text=clean_text(block.text)) if isinstance(block, TextContent) else block
+        for block in result.content
+        if isinstance(block, TextContent | ImageContent)
+    )
+    return ToolResultMessage(
+        message_id=message_id,
+        tool_call_id=call.id,
+        tool_name=call.name,
+        content=content,
+        is_error=bool(result.is_error),
+        details=result.details if isinstance(result.details, AnyDetails) else None,
+        timestamp=timestamp,
+    )

@@ -1,0 +1,27 @@
+"""Adding up usage: of responses to a run, of runs to a session."""
+
+from agentd.protocol.messages import Usage
+from agentd.providers.base import Model
+
+
+def add_usage(sum_so_far: Usage | None, usage: Usage | None) -> Usage | None:
+    """The sum; `context_tokens` is always the last response's. None where nothing was reported at all."""
+    if usage is None or sum_so_far is None:
+        return sum_so_far if usage is None else usage
+    return Usage(
+        input=sum_so_far.input + usage.input,
+        output=sum_so_far.output + usage.output,
+        cache_read=sum_so_far.cache_read + usage.cache_read,
+        cache_write=sum_so_far.cache_write + usage.cache_write,
+        reasoning=sum_so_far.reasoning + usage.reasoning,
+        total=sum_so_far.total + usage.total,
+        context_tokens=usage.context_tokens,
+        context_window=usage.context_window or sum_so_far.context_window,
+    )
+
+
+def measured(usage: Usage | None, model: Model) -> Usage | None:
+    """A response's usage with what it filled of the model's context window."""
+    if usage is None:
+        return None
+    return usage.model_copy(update={"context_tokens": usage.total, "context_window": model.context_window})

@@ -1,0 +1,52 @@
+"""From a provider's settings to the provider. Providers are imported when they are first used."""
+
+from typing import Protocol
+
+from agentd.providers.base import Provider, ProviderError
+
+SCRIPTED = "scripted"
+"""The name of the provider that always exists, and the only one that needs no settings."""
+
+APIS = ("openai-chat",)
+"""The wire APIs that a provider's settings can name."""
+
+
+class ProviderAddress(Protocol):
+    """What of a provider's settings says how to reach it."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the configuration."""
+        ...
+
+    @property
+    def api(self) -> str:
+        """The wire API that it speaks, one of `APIS`."""
+        ...
+
+    @property
+    def base_url(self) -> str:
+        """Where it is; for openai-chat without the final "/chat/completions"."""
+        ...
+
+
+def open_scripted() -> Provider:
+    """The provider `scripted`."""
+    from agentd.providers.scripted import Scripted
+
+    return Scripted()
+
+
+def open_provider(address: ProviderAddress, api_key: str | None) -> Provider:
+    """The provider at an address. Nothing is sent before its first request.
+
+    Raises `ProviderError` for an API that there is not.
+    """
+    if address.api == "openai-chat":
+        from agentd.providers.openai_chat import OpenAIChat
+
+        return OpenAIChat(address.name, address.base_url, api_key)
+    raise ProviderError(
+        "bad_request",
+        f'Provider "{address.name}" has the unknown api "{address.api}". Known: {", ".join(APIS)}.',
+    )

@@ -1,0 +1,227 @@
+"""A model server as an HTTP endpoint: its address, its key, its connections, and what can go wrong on them.
+
+Everything that every HTTP provider needs and no wire format decides. The environment's proxies and
+`SSL_CERT_FILE` or `SSL_CERT_DIR` count as httpx reads them, except that a server on this machine is never
+asked through a proxy. Redirects are not followed: the key goes to the configured host and to no other.
+"""
+
+import ipaddress
+import json
+import os
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import httpx
+
+from agentd import __version__
+from agentd.providers.base import ProviderError
+from agentd.providers.http_errors import Peer, error_from_response, redirect_error, wrong_page_error
+
+_HEADERS = {
+    "Accept": "text/event-stream",
+    "Accept-Encoding": "identity",  # compression buffers, and a stream must not wait
+    "Content-Type": "application/json",
+    "User-Agent": f"agentd/{__version__}",
+}
+_ERROR_BODY_BYTES = 64 * 1024
+_ERROR_BODY_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """How long to wait, in seconds.
+
+    There is no limit on a whole answer. `first_byte` is long because a local server reads the whole prompt
+    first; `idle` runs between bytes, and a server's keep-alive comments count as bytes. `tail` is the wait
+    for usage and end mark after the server has said why it stopped, `close` for giving back a connection.
+    """
+
+    connect: float = 15.0
+    first_byte: float = 300.0
+    idle: float = 180.0
+    tail: float = 5.0
+    close: float = 2.0
+
+
+DEFAULT_TIMEOUTS = Timeouts()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An answer other than success: the error it means, and the server's own text."""
+
+    error: ProviderError
+    text: str
+
+
+class Endpoint:
+    """One model server. Nothing is checked or opened before the first request."""
+
+    def __init__(self, provider: str, base_url: str, api_key: str | None, timeouts: Timeouts) -> None:
+        self.provider = provider
+        self.timeouts = timeouts
+        self._base_url = base_url
+        self._api_key = api_key
+        self._client: httpx.AsyncClient | None = None
+
+    def peer(self, model: str, path: str) -> Peer:
+        """The endpoint in the words of error messages. Raises `ProviderError` for a faulty address or key."""
+        url = self._url(path)
+        return Peer(self.provider, model, str(url.copy_with(query=None)), self._key())
+
+    async def post(
+        self, peer: Peer, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> httpx.Response:
+        """Send a request and wait for the head of the answer, whatever it says; the caller closes it.
+
+        Raises `ProviderError` when no answer comes.
+        """
+        client = self._open_client()
+        # Lone surrogates have no place in a request; should one get here, it must not stop the rest.
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+        request = client.build_request("POST", self._url(path), content=content, headers=dict(headers))
+        try:
+            with anyio.fail_after(self.timeouts.first_byte):
+                return await client.send(request, stream=True)
+        except TimeoutError:
+            raise self.too_slow(f"no answer from {peer.url} for {self.timeouts.first_byte:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise self._unreachable(peer, error) from error
+
+    async def refusal(self, peer: Peer, response: httpx.Response) -> Refusal | None:
+        """What an answer means that is no success, or None for one that can be read. Closes a refused one."""
+        status, content_type = response.status_code, response.headers.get("content-type", "")
+        if response.is_success and "html" not in content_type.lower():
+            return None
+        try:
+            body = await self._beginning(response)
+        finally:
+            await self.close(response)
+        if response.is_success:
+            return Refusal(wrong_page_error(peer, status, content_type), "")
+        if response.has_redirect_location:
+            return Refusal(redirect_error(peer, status, response.headers["location"]), "")
+        error = error_from_response(peer, status, response.headers, body, now=time.time())
+        return Refusal(error, body.decode(errors="replace"))
+
+    def too_slow(self, what: str) -> ProviderError:
+        """The error for a wait that took too long."""
+        return ProviderError("timeout", f"{self.provider}: {what}.", retryable=True)
+
+    async def close(self, response: httpx.Response) -> None:
+        """Give a connection back, or close it when its answer was not read to the end; not for long."""
+        with anyio.move_on_after(self.timeouts.close, shield=True):
+            await response.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            with anyio.move_on_after(self.timeouts.close, shield=True):
+                await client.aclose()
+
+    async def _beginning(self, response: httpx.Response) -> bytes:
+        """The first part of a body, for an error message: as much as comes in a short time."""
+        body = bytearray()
+        try:
+            with anyio.move_on_after(_ERROR_BODY_SECONDS):
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) >= _ERROR_BODY_BYTES:
+                        break
+        except (httpx.HTTPError, OSError):
+            pass  # the status says enough; its error is about to be raised
+        return bytes(body[:_ERROR_BODY_BYTES])
+
+    def _url(self, path: str) -> httpx.URL:
+        """The address of a path below base_url, which may or may not end in a slash or in the path itself."""
+        try:
+            base = httpx.URL(self._base_url.strip()).copy_with(fragment=None)
+        except httpx.InvalidURL as error:
+            raise self._bad_address(f"is no URL ({error})") from None
+        if base.scheme not in ("http", "https") or not base.host:
+            raise self._bad_address('must be like "http://127.0.0.1:11434/v1"')
+        if base.userinfo:
+            raise self._bad_address("holds a user name or password: remove it, and set api_key_env instead")
+        return base.copy_with(path=base.path.rstrip("/").removesuffix(path) + path)
+
+    def _bad_address(self, reason: str) -> ProviderError:
+        return ProviderError(
+            "bad_request", f'{self.provider}: base_url of provider "{self.provider}" {reason}.'
+        )
+
+    def _key(self) -> str | None:
+        """The key without what copying adds to it: blanks, a byte order mark, quotes. Empty is none."""
+        key = (self._api_key or "").strip().strip("\ufeff\"'").strip()
+        if any(not "!" <= character <= "~" for character in key):
+            raise ProviderError(
+                "auth",
+                f'{self.provider}: the API key of provider "{self.provider}" holds characters that no key '
+                "has (blanks, control characters or letters outside ASCII). Set it again.",
+            )
+        return key or None
+
+    def _open_client(self) -> httpx.AsyncClient:
+        if self._client is None:
+            url = self._url("")
+            # Plain HTTP needs no certificates, and reading the bundle takes longer than a local answer.
+            verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.scheme == "http" else True
+            timeout = httpx.Timeout(None, connect=self.timeouts.connect, pool=self.timeouts.connect)
+            try:
+                self._client = httpx.AsyncClient(
+                    verify=verify,
+                    timeout=timeout,
+                    limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),
+                    headers=_HEADERS,
+                    mounts={f"all://{_pattern(url.host)}": None} if _is_loopback(url.host) else None,
+                )
+            except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
+                raise ProviderError("network", f"{self.provider}: {_environment_fault(error)}") from error
+        return self._client
+
+    def _unreachable(self, peer: Peer, error: Exception) -> ProviderError:
+        """The error for a request that got no answer."""
+        reason = peer.excerpt(describe(error))
+        if isinstance(error, httpx.TimeoutException):
+            return self.too_slow(f"cannot connect to {peer.url} ({reason})")
+        if isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError | httpx.InvalidURL):
+            return ProviderError("bad_request", f"{self.provider}: cannot ask {peer.url}: {reason}.")
+        if "CERTIFICATE_VERIFY_FAILED" in reason:
+            hint = "For a private certificate authority, set SSL_CERT_FILE to its bundle."
+            return ProviderError("network", f"{self.provider}: cannot trust {peer.url}: {reason}. {hint}")
+        return ProviderError(
+            "network", f"{self.provider}: cannot reach {peer.url}: {reason}.", retryable=True
+        )
+
+
+def describe(error: BaseException) -> str:
+    """An exception in words, which are never empty."""
+    words = str(error).strip()
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def _environment_fault(error: Exception) -> str:
+    """Why no client could be made: a fault in the environment, as no other setting of ours can cause one."""
+    if isinstance(error, OSError):
+        for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+            if value := os.environ.get(name):
+                return f"cannot read the certificates that {name} names ({value}): {describe(error)}."
+    return (
+        f"cannot use the proxy that the environment names: {type(error).__name__}. "
+        "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _pattern(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,252 @@
+"""What a failed HTTP exchange with a model server means: a `ProviderError` with a kind and a clear message.
+
+Servers agree on little. The status is the first witness, the body's code and words the second, because many
+use 400 or 429 for what is neither a bad request nor a rate. Messages say provider, status and the server's
+own words in short: never a page of HTML, never the key, even when the server repeats it.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+
+from agentd.protocol.messages import ErrorKind, Usage
+from agentd.providers.base import ProviderError
+
+EXCERPT = 300
+"""The most characters of a server's own words in a message."""
+
+RETRYABLE: frozenset[ErrorKind] = frozenset({"rate_limit", "overloaded", "network", "timeout", "server"})
+"""The kinds that may be gone on a second try."""
+
+_OVERFLOW = re.compile(
+    r"context_length_exceeded|exceed_context_size|too_many_prompt_tokens"
+    r"|prompt (?:is )?too long|input (?:is )?too long|input tokens exceeded"
+    r"|exceed(?:s|ed)?[^.]{0,40}context|context (?:window|length|size)[^.]{0,40}exceed"
+    r"|maximum (?:context|prompt) length|maximum number of tokens allowed|exceeds the limit of \d"
+    r"|exceeded model token limit|token limit reached|reduce the length of the messages"
+    r"|greater than the context length|range of input length|model_context_window_exceeded",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient_quota|insufficient[_ ]balance|exceeded your current quota|billing|credit balance"
+    r"|insufficient credits|payment required",
+    re.IGNORECASE,
+)
+_RETRY_IN = re.compile(r"retry in (\d{1,6}(?:\.\d{1,9})?) ?s", re.IGNORECASE)
+"""Google's words; with them even "exceeded your current quota" is only a rate."""
+_BAD_REQUEST = re.compile(r"invalid[-_ ]request|bad[-_ ]request|not[-_ ]found", re.IGNORECASE)
+_TELLING_STATUS: dict[int | None, ErrorKind] = {
+    401: "auth", 403: "auth", 407: "network", 408: "timeout", 409: "server", 429: "rate_limit",
+    503: "overloaded", 504: "timeout", 524: "timeout", 529: "overloaded",
+}  # fmt: skip
+_TELLING_WORDS: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
+    (re.compile(r"content_filter|content management policy", re.IGNORECASE), "refusal"),
+    # Groq: the model wrote a call that does not parse; a second try often does.
+    (re.compile(r"tool_use_failed"), "server"),
+    (
+        re.compile(
+            r"(?:invalid|incorrect|missing|no) api[-_ ]?key|invalid_api_key|unauthori[sz]ed"
+            r"|authentication_error",
+            re.IGNORECASE,
+        ),
+        "auth",
+    ),
+    (re.compile(r"rate[-_ ]?limit|too many requests|resource_exhausted", re.IGNORECASE), "rate_limit"),
+    (re.compile(r"overloaded|at capacity|no capacity|service[-_ ]unavailable", re.IGNORECASE), "overloaded"),
+    (re.compile(r"timed?[-_ ]?out", re.IGNORECASE), "timeout"),
+)
+_NO_TOOLS = re.compile(
+    r"(?:does not|doesn't) support (?:tools|tool us|tool call|function call)"
+    r"|support tool use|tools? (?:is|are) not supported",
+    re.IGNORECASE,
+)
+_TAGS = re.compile(r"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Whom we talk to, as error messages need it. `secret` is taken out of every message."""
+
+    provider: str
+    model: str
+    url: str
+    secret: str | None = None
+
+    def excerpt(self, text: str) -> str:
+        """A server's own words in short, on one line, without markup and without the secret."""
+        if _TAGS.search(text[:2000]):
+            return "the server answered with an HTML page"
+        if self.secret:
+            text = text.replace(self.secret, "[key]")
+        text = " ".join("".join(c if c.isprintable() else " " for c in text[: 20 * EXCERPT]).split())
+        return text if len(text) <= EXCERPT else text[: EXCERPT - 1] + "…"
+
+
+def error_from_response(
+    peer: Peer, status: int, headers: Mapping[str, str], body: bytes, *, now: float
+) -> ProviderError:
+    """The failure that an HTTP answer means.
+
+    `headers` has lower-case names; `body` may be only the beginning; `now` is in seconds since the epoch.
+    """
+    text = body.decode(errors="replace").strip()
+    words, codes = _words(_json_or_text(text))
+    kind = _kind(status, " ".join((*codes, words)), blank=not text)
+    advice = _advice(peer, status, kind, words)
+    message = f"{peer.provider}: HTTP {status}{_reason(status)}"
+    if words:
+        message += f": {peer.excerpt(words)}"
+    if advice:
+        message += f" ({advice})"
+    retryable = kind in RETRYABLE
+    if headers.get("x-should-retry") in ("true", "false"):
+        retryable = headers["x-should-retry"] == "true"
+    return ProviderError(
+        kind,
+        message,
+        retryable=retryable,
+        status=status,
+        retry_after_ms=retry_after_ms(headers, now, words),
+    )
+
+
+def error_from_payload(peer: Peer, payload: Any, usage: Usage | None = None) -> ProviderError:
+    """The failure that an error object inside an HTTP 200 answer means."""
+    words, codes = _words(payload)
+    status = next((int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)), None)
+    kind = _kind(status, " ".join((*codes, words)), blank=False)
+    told = ", ".join(code for code in codes if code not in words)
+    message = f"{peer.provider}: {peer.excerpt(words) or 'the server reported an error'}"
+    if told:
+        message += f" ({peer.excerpt(told)})"
+    if advice := _advice(peer, status, kind, words):
+        message += f" ({advice})"
+    return ProviderError(kind, message, retryable=kind in RETRYABLE, status=status, usage=usage)
+
+
+def redirect_error(peer: Peer, status: int, location: str) -> ProviderError:
+    """A redirect, which is not followed: the key goes to the configured host and no other."""
+    target = peer.excerpt(location.split("?")[0]) or "nowhere"
+    return ProviderError(
+        "bad_request",
+        f"{peer.provider}: HTTP {status}: {peer.url} redirects to {target}. Redirects are not followed, so "
+        "that no other host gets the key: set base_url to the final address.",
+        status=status,
+    )
+
+
+def wrong_page_error(peer: Peer, status: int, content_type: str) -> ProviderError:
+    """A successful answer that is no model's answer, such as a login page."""
+    return ProviderError(
+        "protocol",
+        f"{peer.provider}: {peer.url} answered HTTP {status} with {content_type or 'no content type'}, "
+        'not a model\'s stream. Check base_url: it usually ends in "/v1".',
+        status=status,
+    )
+
+
+def truncated_error(peer: Peer, detail: str = "", usage: Usage | None = None) -> ProviderError:
+    """A connection that ended before the answer did."""
+    because = f" ({peer.excerpt(detail)})" if detail else ""
+    return ProviderError(
+        "network",
+        f"{peer.provider}: the answer was truncated: the connection ended before the response was "
+        f"complete{because}.",
+        retryable=True,
+        usage=usage,
+    )
+
+
+def retry_after_ms(headers: Mapping[str, str], now: float, words: str = "") -> int | None:
+    """How long the server asks to wait.
+
+    `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110), else "retry in 4.5s" in words.
+    """
+    if (wait := _number(headers.get("retry-after-ms"))) is not None:
+        return int(wait)
+    value = headers.get("retry-after", "").strip()
+    if (wait := _number(value)) is not None:
+        return int(wait * 1000)
+    try:
+        return max(0, int((parsedate_to_datetime(value).timestamp() - now) * 1000))
+    except (ValueError, OverflowError):
+        asked = _RETRY_IN.search(words)
+        return int(float(asked[1]) * 1000) if asked else None
+
+
+def _number(value: str | None) -> float | None:
+    """A number of at most ten digits, with or without a fraction."""
+    match = re.fullmatch(r"\d{1,10}(?:\.\d{1,10})?", (value or "").strip())
+    return float(match[0]) if match else None
+
+
+def _kind(status: int | None, text: str, *, blank: bool) -> ErrorKind:
+    """The kind, from the most to the least telling witness."""
+    if status != HTTPStatus.TOO_MANY_REQUESTS and (
+        status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        or (status == HTTPStatus.BAD_REQUEST and blank)  # Cerebras says no more when the prompt is too long
+        or _OVERFLOW.search(text)
+    ):
+        return "context_overflow"
+    if status == HTTPStatus.PAYMENT_REQUIRED or (_QUOTA.search(text) and not _RETRY_IN.search(text)):
+        return "quota"
+    if status in _TELLING_STATUS:
+        return _TELLING_STATUS[status]
+    for pattern, kind in _TELLING_WORDS:
+        if pattern.search(text):
+            return kind
+    if status is None:
+        return "bad_request" if _BAD_REQUEST.search(text) else "server"
+    return "server" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "bad_request"
+
+
+def _advice(peer: Peer, status: int | None, kind: ErrorKind, words: str) -> str:
+    if _NO_TOOLS.search(words):
+        return f'model "{peer.provider}/{peer.model}" has no tool support: choose a model that has'
+    if kind == "auth":
+        return f'check the API key of provider "{peer.provider}"'
+    if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+        return f'asked {peer.url} for model "{peer.model}": check base_url, which usually ends in "/v1"'
+    return ""
+
+
+def _reason(status: int) -> str:
+    try:
+        return f" {HTTPStatus(status).phrase}"
+    except ValueError:
+        return ""
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _words(payload: Any) -> tuple[str, tuple[str, ...]]:
+    """The message and the codes in an error payload, whatever its shape; a list stands for its first item."""
+    if isinstance(payload, list):
+        payload = payload[0] if payload else ""
+    if not isinstance(payload, Mapping):
+        return (payload if isinstance(payload, str) else json.dumps(payload)), ()
+    if isinstance(payload.get("error"), Mapping):
+        return _words(payload["error"])
+    words = next((payload[key] for key in ("message", "error", "detail", "msg") if payload.get(key)), "")
+    if not isinstance(words, str):
+        words = _words(words)[0]
+    metadata = payload.get("metadata")
+    if isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
+        words = f"{words}: {metadata['raw']}"  # OpenRouter: what the server behind it said
+    codes = tuple(
+        str(payload[key])
+        for key in ("code", "type", "status")
+        if isinstance(payload.get(key), str | int) and payload[key] not in ("", "error")
+    )
+    if not words and not codes:
+        words = json.dumps(payload, ensure_ascii=False)
+    return words, codes

@@ -1,0 +1,121 @@
+"""Provider `scripted`: plays a script instead of asking a model. No network, no key, no chance.
+
+The model's name is the script: `scripted/demo`, or `scripted/<path>` of a JSON file (see `script.py`). Each
+request gets the next response. Requests are checked as a strict real server would (see `request_faults.py`).
+"""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from agentd.providers.base import (
+    ModelRequest,
+    ProviderError,
+    StreamEnd,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+)
+from agentd.providers.http_errors import RETRYABLE
+from agentd.providers.request_faults import fault_of
+from agentd.providers.script import CallBlock, ScriptedError, ScriptedResponse, TextBlock, load_script
+
+REQUESTS_LOG = "AGENTD_SCRIPTED_REQUESTS"
+"""The environment variable that names the file to which the requests are appended."""
+
+
+class Scripted:
+    """A `Provider` that plays scripts, each from its beginning to its end and then no more.
+
+    `variables` replace `${NAME}` in the arguments of calls; PYTHON is this interpreter unless they say
+    otherwise. `requests` holds every request in the order of arrival, also the refused ones; with
+    `requests_log`, or the variable `AGENTD_SCRIPTED_REQUESTS`, each is appended to that file as a JSON line
+    `{model, system, tools: [name], effort, messages}` with the messages as on the wire.
+    """
+
+    def __init__(
+        self, *, variables: Mapping[str, str] | None = None, requests_log: Path | None = None
+    ) -> None:
+        self.requests: list[ModelRequest] = []
+        self._variables = {"PYTHON": shlex.quote(sys.executable)} | dict(variables or {})
+        log = os.environ.get(REQUESTS_LOG)
+        self._log = requests_log or (Path(log) if log else None)
+        self._scripts: dict[str, Iterator[ScriptedResponse]] = {}
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[StreamEvent]]:
+        """See `Provider.stream`. A request with a fault uses up no response."""
+        self._record(request)
+        if (fault := fault_of(request)) is not None:
+            raise ProviderError("bad_request", f"scripted: invalid request: {fault}.", status=400)
+        async with aclosing(self._play(self._next_response(request.model.name))) as events:
+            yield events
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+    def _record(self, request: ModelRequest) -> None:
+        self.requests.append(request)
+        if self._log is None:
+            return
+        record = {
+            "model": request.model.id,
+            "system": request.system,
+            "tools": [tool.name for tool in request.tools],
+            "effort": request.effort,
+            "messages": [message.model_dump() for message in request.messages],
+        }
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(record) + "\n")
+
+    def _next_response(self, name: str) -> ScriptedResponse:
+        if name not in self._scripts:
+            self._scripts[name] = iter(load_script(name))
+        response = next(self._scripts[name], None)
+        if response is None:
+            raise ProviderError("bad_request", f"scripted/{name}: the script has no more responses.")
+        return response
+
+    async def _play(self, response: ScriptedResponse) -> AsyncGenerator[StreamEvent, None]:
+        for index, block in enumerate(response.content):
+            for event in self._events(index, block, response.chunk_size):
+                await anyio.sleep(response.delay_ms / 1000)
+                yield event
+        if response.error is not None:
+            raise _failure(response.error)
+        if response.hang:
+            await anyio.sleep_forever()
+        yield StreamEnd(response.stop, response.usage, response.stop_reason)
+
+    def _events(self, index: int, block: TextBlock | CallBlock, size: int) -> Iterator[StreamEvent]:
+        if isinstance(block, CallBlock):
+            first, *rest = _pieces(block.argument_text(self._variables), size) or [""]
+            yield ToolCallDelta(index, first, block.id, block.name)
+            for piece in rest:
+                yield ToolCallDelta(index, piece)
+            return
+        delta = TextDelta if block.type == "text" else ThinkingDelta
+        for piece in _pieces(block.text, size):
+            yield delta(index, piece)
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _failure(error: ScriptedError) -> ProviderError:
+    retryable = error.kind in RETRYABLE if error.retryable is None else error.retryable
+    return ProviderError(
+        error.kind,
+        error.message,
+        retryable=retryable,
+        status=error.status,
+        retry_after_ms=error.retry_after_ms,
+    )

@@ -1,0 +1,74 @@
+"""What all sessions of a process share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from agentd.agent.host import Engine
+from agentd.config.sources import Sources
+from agentd.protocol.errors import RpcError
+from agentd.protocol.messages import Effort, Mode
+from agentd.sessions.face import Face
+from agentd.tools.base import Toolbox
+from agentd.workspace.editor import Editor
+
+
+class Engines(Protocol):
+    """Models by name."""
+
+    def engine(self, model: str | None, effort: Effort | None) -> Engine:
+        """The model of that name and its provider. Raises `RpcError` noModel, saying the way out."""
+        ...
+
+
+class Settings(Protocol):
+    """The settings that sessions look at; they may change while sessions live."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the user trusts the workspace."""
+        ...
+
+    @property
+    def allow_full(self) -> bool:
+        """Whether mode `full` may be chosen."""
+        ...
+
+    @property
+    def default_model(self) -> str | None:
+        """The model of new sessions."""
+        ...
+
+    @property
+    def default_mode(self) -> Mode:
+        """The mode of new sessions."""
+        ...
+
+
+@dataclass(frozen=True)
+class House:
+    """What sessions are given. `start_soon` runs a task in the daemon's root task group."""
+
+    settings: Settings
+    engines: Engines
+    toolbox: Toolbox
+    face: Face
+    editor: Editor
+    environment: Mapping[str, str]
+    sources: Sources
+    start_soon: Callable[..., None]
+
+    def check_mode(self, mode: Mode | None) -> None:
+        """Raise `RpcError` unsupported for a mode that may not be chosen here."""
+        if mode == "full" and not self.settings.allow_full:
+            raise RpcError(
+                "unsupported",
+                "Mode full is not permitted: it runs everything without asking.",
+                hint="Set allow_full = true in your configuration or start agentd with --allow-full.",
+            )
+        if mode == "auto":
+            raise RpcError(
+                "unsupported",
+                "Mode auto needs a sandbox for commands, which this version does not have.",
+                hint="Use mode edit: writes inside the workspace are free and commands ask.",
+            )

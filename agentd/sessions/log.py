@@ -1,0 +1,90 @@
+"""Journal, state and client in step: an event is journaled, folded into the state and sent, without a wait.
+
+So the three cannot drift apart, whatever is cancelled or fails around them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from agentd.agent.host import NotJournaled
+from agentd.config.sources import Sources
+from agentd.protocol.errors import RpcError
+from agentd.protocol.events import AgentEnd, DurableEvent, EventNotification, LiveEvent
+from agentd.sessions.face import Face
+from agentd.sessions.journal import Journal, JournalError
+from agentd.sessions.records import Entry
+from agentd.sessions.recovery import closing_events
+from agentd.sessions.state import SessionState
+
+
+class SessionLog:
+    """The one way in which anything of a session changes."""
+
+    def __init__(self, state: SessionState, journal: Journal, face: Face, sources: Sources) -> None:
+        self.state = state
+        self._journal = journal
+        self._face = face
+        self._sources = sources
+
+    def record(self, event: DurableEvent, prompt_id: str | None = None, **private: Any) -> None:
+        """Journal a durable event, fold it, send it. `private` is journaled beside it and never sent.
+
+        Raises `NotJournaled`; then nothing has happened.
+        """
+        self.record_held(event, prompt_id, **private)()
+
+    def record_held(
+        self, event: DurableEvent, prompt_id: str | None = None, **private: Any
+    ) -> Callable[[], None]:
+        """The same, with sending left to the function that is given back."""
+        entry = Entry(self.state.seq + 1, self._sources.now(), prompt_id, event, private)
+        record = entry.record()
+        if isinstance(event, AgentEnd):
+            # The session as it stands at the end of a run, so that a list need not read the rest.
+            update = {"state": "idle", "updated_at": entry.time, "seq": entry.seq}
+            record["summary"] = self.state.info().model_copy(update=update)
+        try:
+            self._journal.append(record)
+        except JournalError as error:
+            raise NotJournaled(str(error)) from error
+        self.state.apply(entry)
+        notification = entry.notification(self.state.session_id)
+        return lambda: self._face.publish(notification)
+
+    def send(self, event: LiveEvent, prompt_id: str) -> None:
+        """Send a live event, which is not journaled."""
+        self._face.publish(
+            EventNotification.model_construct(
+                session_id=self.state.session_id,
+                prompt_id=prompt_id,
+                seq=None,
+                time=self._sources.now(),
+                event=event,
+            )
+        )
+
+    async def room(self) -> None:
+        """Wait for a slow client."""
+        await self._face.room()
+
+    async def sync(self) -> None:
+        """Return when all that was recorded is safe on disk. Raises `NotJournaled`."""
+        try:
+            await self._journal.sync()
+        except JournalError as error:
+            raise NotJournaled(str(error)) from error
+
+    def repair(self) -> None:
+        """Close a run that a stopped daemon or a full disk left open. Raises `RpcError` storage."""
+        run = self.state.run
+        if run is None:
+            return
+        try:
+            for event in closing_events(run, self._sources):
+                self.record(event, run.prompt_id)
+        except NotJournaled as error:
+            raise RpcError("storage", str(error), retryable=True) from error
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._journal.close()

@@ -1,0 +1,251 @@
+"""A prompt that runs: the loop's host, and the promise that the prompt is answered."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+
+from agentd.agent.host import Engine, NotJournaled, Verdict
+from agentd.agent.instructions import system_prompt
+from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
+from agentd.config.sources import Sources
+from agentd.permissions.policy import Allow, Decision, Deny, decide
+from agentd.protocol.events import (
+    AgentEnd,
+    AgentStart,
+    DurableEvent,
+    LiveEvent,
+    MessageEnd,
+    MessageUpdate,
+    PermissionResolved,
+    PromptSettings,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from agentd.protocol.messages import ContentBlock, Message, Mode, RunError, ToolCall, UserMessage
+from agentd.protocol.methods import Partial, PromptParams, PromptResult
+from agentd.sessions.house import House
+from agentd.sessions.log import SessionLog
+from agentd.sessions.partial import LivePart
+from agentd.sessions.questions import Asked, Questions
+from agentd.sessions.recovery import changed_files
+from agentd.tools.base import Action, Channel, Tool, Toolbox, ToolContext
+from agentd.workspace.seen import SeenFiles
+
+log = logging.getLogger(__name__)
+
+_GATES = (AgentStart, ToolExecutionStart, PermissionResolved, AgentEnd)
+"""Events whose effect waits until they are safe on disk; a user message is another."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What all runs of a session stand on. `seen` is what the model has seen of files."""
+
+    root: Path
+    log: SessionLog
+    house: House
+    questions: Questions
+    seen: SeenFiles = field(default_factory=SeenFiles)
+
+
+class Run:
+    """One prompt from its acceptance to its result. `agent.host.Host` for its loop."""
+
+    def __init__(
+        self, ground: Ground, params: PromptParams, blocks: tuple[ContentBlock, ...], digest: str
+    ) -> None:
+        """A run of params that were checked. Raises `RpcError` noModel."""
+        base, house = ground.log.state.base, ground.house
+        self.prompt_id = params.prompt_id or house.sources.new_id("p")
+        self.digest = digest
+        self.accepted = anyio.Event()
+        self.done = anyio.Event()
+        self.result: PromptResult | None = None
+        self._ground = ground
+        self._log = ground.log
+        self._house = house
+        self._mode = params.mode
+        self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
+        self._live = LivePart()
+        self._has_user_message = bool(blocks)
+        user = None
+        if blocks:
+            message_id, timestamp = house.sources.new_id("m"), house.sources.now()
+            user = UserMessage(message_id=message_id, content=blocks, timestamp=timestamp)
+        settings = PromptSettings(
+            model=self._engine.model.id, mode=self._current_mode(), effort=self._engine.effort
+        )
+        self._loop = Loop(self, user, settings, params.max_turns or DEFAULT_MAX_TURNS)
+
+    # --- what the session does with it ------------------------------------------------------------
+
+    async def drive(self) -> None:
+        """The task of the run. However it goes, `result` is set in the end and `done` with it."""
+        try:
+            await self._loop.run()
+            self.result = self._log.state.prompts[self.prompt_id].result
+        except NotJournaled as error:
+            self._fail("storage", str(error))
+        except Exception:
+            log.exception("a run of %s", self._log.state.session_id)
+            self._fail("internal", "agentd failed while it ran this prompt. Its log says more.")
+        finally:
+            if self.result is None:
+                self._fail("internal", "The run was torn down before it ended.")
+            self.accepted.set()
+            self.done.set()
+
+    def _fail(self, kind: Literal["storage", "internal"], message: str) -> None:
+        """The result of a run that could not be closed in the journal; the next prompt closes it first."""
+        self.result = PromptResult(
+            session_id=self._log.state.session_id,
+            prompt_id=self.prompt_id,
+            stop_reason="error",
+            text="",
+            message_id=None,
+            turns=0,
+            seq=self._log.state.seq,
+            error=RunError(kind=kind, message=message, retryable=kind == "storage"),
+        )
+
+    def cancel(self, stop: Literal["aborted", "interrupted"] = "aborted") -> None:
+        """Stop the run as soon as can be; too late once its outcome is fixed."""
+        self._loop.cancel(stop)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the outcome is fixed."""
+        return self._loop.settled
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the outcome is, or will be, that it was cancelled."""
+        return self._loop.cancelled
+
+    @property
+    def quiescent(self) -> bool:
+        """Whether no tool had to be left behind."""
+        return self._loop.quiescent and self.done.is_set()
+
+    @property
+    def partial(self) -> Partial | None:
+        """What it has said so far."""
+        return self._live.read()
+
+    def refresh(self, *, mode: bool, engine: bool) -> None:
+        """The session's mode or engine was changed while this runs: the newer word counts."""
+        if mode:
+            self._mode = None
+        if engine:
+            base = self._log.state.base
+            self._engine = self._house.engines.engine(base.model, base.effort)
+
+    # --- what the loop sees (agent.host.Host) -----------------------------------------------------
+
+    @property
+    def sources(self) -> Sources:
+        """Time and ids."""
+        return self._house.sources
+
+    @property
+    def transcript(self) -> Sequence[Message]:
+        """All messages, oldest first."""
+        return self._log.state.messages
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools."""
+        return self._house.toolbox
+
+    def engine(self) -> Engine:
+        """The model for the next turn."""
+        return self._engine
+
+    def system_prompt(self) -> str:
+        """What the model is told first."""
+        return system_prompt(self._ground.root)
+
+    def unique_call_id(self, wanted: str | None) -> str:
+        """An id that no other tool call of the session has."""
+        return self._log.state.unique_call_id(wanted, self.sources.new_id("call"))
+
+    def tool_context(self, output: Callable[[Channel, str], Awaitable[None]]) -> ToolContext:
+        """What a tool may use."""
+        return ToolContext(
+            root=self._ground.root,
+            editor=self._house.editor,
+            seen=self._ground.seen,
+            environment=self._house.environment,
+            output=output,
+        )
+
+    async def room(self) -> None:
+        """Wait for a slow client."""
+        await self._log.room()
+
+    def start_soon(self, function: Callable[..., Awaitable[Any]], *args: object) -> None:
+        """Run something that may outlive the run."""
+        self._house.start_soon(function, *args)
+
+    async def emit(self, event: DurableEvent | LiveEvent) -> None:
+        """Journal and send an event, then wait until what it gates is safe."""
+        self._live.follow(event)
+        if isinstance(event, MessageUpdate | ToolExecutionUpdate):
+            self._log.send(event, self.prompt_id)
+            return
+        self._record(event)
+        opening = AgentStart if not self._has_user_message else MessageEnd
+        if isinstance(event, _GATES) or _is_from_user(event):
+            await self._log.sync()
+        if isinstance(event, opening):
+            self.accepted.set()
+
+    def _record(self, event: DurableEvent) -> None:
+        run = self._log.state.run
+        if isinstance(event, AgentEnd) and run is not None and run.changed:
+            self._log.record(changed_files(run), self.prompt_id)
+        private = {"promptDigest": self.digest} if isinstance(event, AgentStart) else {}
+        self._log.record(event, self.prompt_id, **private)
+
+    async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str) -> Verdict:
+        """Judge a prepared call, asking the user where need be."""
+
+        def judge() -> Decision:
+            return decide(
+                mode=self._current_mode(),
+                tool_name=call.name,
+                kind=tool.kind,
+                subject=action.subject,
+                secret=action.secret,
+                trusted=self._house.settings.trusted,
+                remembered=self._ground.questions.rules,
+            )
+
+        decision = judge()
+        if isinstance(decision, Deny):
+            return Verdict(False, decision.reason)
+        if isinstance(decision, Allow) or action.subject is None:
+            return Verdict(allowed=True)
+        return await self._ground.questions.ask(
+            Asked(
+                self._log.state.session_id,
+                self.prompt_id,
+                call,
+                tool.kind,
+                title,
+                action.subject,
+                judge,
+                self.emit,
+            )
+        )
+
+    def _current_mode(self) -> Mode:
+        return self._mode or self._log.state.base.mode
+
+
+def _is_from_user(event: DurableEvent) -> bool:
+    return isinstance(event, MessageEnd) and isinstance(event.message, UserMessage)

@@ -1,0 +1,230 @@
+"""A session's state: the fold of its durable events, live and after a restart alike.
+
+Nothing else may change it, so a restart cannot differ from what was. What is open in a run (turn, message,
+tool calls, questions) is kept too: recovery closes it.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentd.agent.usage import add_usage
+from agentd.protocol.events import (
+    AgentEnd,
+    AgentStart,
+    DurableEvent,
+    MessageEnd,
+    MessageHead,
+    MessageStart,
+    PermissionRequested,
+    PermissionResolved,
+    SessionChanged,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    TurnEnd,
+    TurnStart,
+)
+from agentd.protocol.messages import (
+    AssistantMessage,
+    EditDetails,
+    FileAction,
+    Message,
+    Session,
+    TextContent,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
+from agentd.protocol.methods import PromptResult
+from agentd.sessions.records import Entry
+
+_TITLE_LENGTH = 72
+_CALL_ID = re.compile(r"[A-Za-z0-9_.:~-]{1,120}")
+
+
+@dataclass
+class PromptEntry:
+    """A prompt that was taken: what it said (as a digest) and, once it has ended, how."""
+
+    digest: str
+    result: PromptResult | None = None
+
+
+@dataclass
+class OpenRun:
+    """What a run has begun and not ended yet."""
+
+    prompt_id: str
+    model: str | None
+    turn: int = 0
+    turn_open: bool = False
+    answer: AssistantMessage | None = None  # the open turn's, once whole
+    last_answer: AssistantMessage | None = None  # the run's
+    message: MessageHead | None = None
+    calls: dict[str, ToolExecutionStart] = field(default_factory=dict)
+    unsaid: dict[str, ToolResultMessage] = field(default_factory=dict)  # results without their message yet
+    result_ids: list[str] = field(default_factory=list)
+    message_ids: list[str] = field(default_factory=list)
+    questions: dict[str, PermissionRequested] = field(default_factory=dict)
+    usage: Usage | None = None
+    changed: dict[str, FileAction] = field(default_factory=dict)
+
+
+class SessionState:
+    """Everything known of a session."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.seq = 0
+        self.updated_at = ""
+        self.messages: list[Message] = []
+        self.prompts: dict[str, PromptEntry] = {}
+        self.answers: list[tuple[PermissionRequested, str]] = []  # questions with the option that was taken
+        self.run: OpenRun | None = None
+        self.usage: Usage | None = None
+        self._changed: Session | None = None
+        self._call_ids: set[str] = set()
+        self._questions: dict[str, PermissionRequested] = {}
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @property
+    def base(self) -> Session:
+        """The session as its last `session_changed` told it."""
+        assert self._changed is not None, "a session begins with session_changed"
+        return self._changed
+
+    @property
+    def is_introduced(self) -> bool:
+        """Whether the session has its first event."""
+        return self._changed is not None
+
+    def info(self, locked_by: int | None = None) -> Session:
+        """The session as it is now."""
+        state: Literal["idle", "running", "waiting"] = "idle"
+        if self.run is not None:
+            state = "waiting" if self.run.questions else "running"
+        return self.base.model_copy(
+            update={
+                "title": self.base.title or self._title_from_messages(),
+                "state": state,
+                "locked_by": locked_by,
+                "updated_at": self.updated_at,
+                "message_count": len(self.messages),
+                "usage": self.usage,
+                "seq": self.seq,
+            }
+        )
+
+    def _title_from_messages(self) -> str:
+        for message in self.messages:
+            if isinstance(message, UserMessage):
+                return title_of(message)
+        return ""
+
+    def unique_call_id(self, wanted: str | None, new_id: str) -> str:
+        """`wanted` where no other call has it, else `wanted~2` and so on; `new_id` where it is no id."""
+        base = wanted if wanted is not None and _CALL_ID.fullmatch(wanted) else new_id
+        unique, count = base, 1
+        while unique in self._call_ids:
+            count += 1
+            unique = f"{base}~{count}"
+        self._call_ids.add(unique)
+        return unique
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def apply(self, entry: Entry) -> None:
+        """Take the next durable event."""
+        self.seq = entry.seq
+        self.updated_at = entry.time
+        event = entry.event
+        if isinstance(event, SessionChanged):
+            self._changed = event.session
+        elif isinstance(event, AgentStart):
+            assert entry.prompt_id is not None
+            self.run = OpenRun(entry.prompt_id, event.prompt.model)
+            self.prompts[entry.prompt_id] = PromptEntry(entry.private.get("promptDigest", ""))
+        elif isinstance(event, MessageEnd):
+            self._add_message(event.message)
+        elif isinstance(event, PermissionResolved):
+            self._resolve(event)
+        elif isinstance(event, PermissionRequested):
+            self._questions[event.request_id] = event
+        if self.run is not None:
+            _follow(self.run, event)
+        if isinstance(event, AgentEnd):
+            self._end(event)
+
+    def _add_message(self, message: Message) -> None:
+        self.messages.append(message)
+        if isinstance(message, AssistantMessage):
+            self._call_ids.update(call.id for call in message.calls)
+
+    def _resolve(self, event: PermissionResolved) -> None:
+        question = self._questions.pop(event.request_id, None)
+        if question is not None and event.option_id is not None:
+            self.answers.append((question, event.option_id))
+
+    def _end(self, event: AgentEnd) -> None:
+        if self.run is None:
+            return
+        prompt_id = self.run.prompt_id
+        last = self.run.last_answer
+        self.usage = add_usage(self.usage, event.usage)
+        self.prompts.setdefault(prompt_id, PromptEntry("")).result = PromptResult(
+            session_id=self.session_id,
+            prompt_id=prompt_id,
+            stop_reason=event.stop_reason,
+            text=last.text if last is not None else "",
+            message_id=event.message_id,
+            usage=event.usage,
+            turns=event.turns,
+            seq=self.seq,
+            error=event.error,
+        )
+        self.run = None
+
+
+def title_of(message: UserMessage) -> str:
+    """A title from the first line of a prompt."""
+    for block in message.content:
+        if isinstance(block, TextContent) and block.text.strip():
+            line = " ".join(block.text.strip().splitlines()[0].split())
+            return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "…"
+    return ""
+
+
+def _follow(run: OpenRun, event: DurableEvent) -> None:
+    """Keep account of what a run has open."""
+    match event:
+        case TurnStart():
+            run.turn, run.turn_open, run.answer, run.result_ids = event.turn, True, None, []
+        case TurnEnd():
+            run.turn_open = False
+        case MessageStart():
+            run.message = event.message
+        case MessageEnd():
+            run.message = None
+            run.message_ids.append(event.message.message_id)
+            _follow_message(run, event.message)
+        case ToolExecutionStart():
+            run.calls[event.tool_call_id] = event
+        case ToolExecutionEnd():
+            run.calls.pop(event.tool_call_id, None)
+            run.unsaid[event.result.message_id] = event.result
+            if isinstance(event.result.details, EditDetails):
+                run.changed |= {change.uri: change.action for change in event.result.details.files}
+        case PermissionRequested():
+            run.questions[event.request_id] = event
+        case PermissionResolved():
+            run.questions.pop(event.request_id, None)
+
+
+def _follow_message(run: OpenRun, message: Message) -> None:
+    if isinstance(message, AssistantMessage):
+        run.answer = run.last_answer = message
+        run.usage = add_usage(run.usage, message.usage)
+    elif isinstance(message, ToolResultMessage):
+        run.unsaid.pop(message.message_id, None)
+        run.result_ids.append(message.message_id)

@@ -1,0 +1,343 @@
+"""All sessions: those open in this process, and those that lie in the data folder.
+
+One file per session, `sessions/<workspace>/<sessionId>.jsonl`, where `<workspace>` is a digest of the folder's
+path. A session is opened by taking its journal over; while another process holds it, it can be read only.
+"""
+
+import hashlib
+import logging
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+
+from agentd.protocol.errors import RpcError
+from agentd.protocol.messages import Session as SessionInfo
+from agentd.protocol.methods import (
+    SessionGetParams,
+    SessionGetResult,
+    SessionListParams,
+    SessionListResult,
+    SessionNewParams,
+)
+from agentd.sessions.house import House
+from agentd.sessions.journal import Contents, Journal, JournalError, JournalLocked, JournalTooNew, read, read_ends
+from agentd.sessions.records import Reader
+from agentd.sessions.session import Session, Stop, reading
+from agentd.sessions.state import SessionState
+from agentd.workspace.paths import path_of, uri_of
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Gate:
+    """Orders the requests that open one session: first come, first served."""
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    waiting: int = 0
+
+
+class Sessions:
+    """Opens, makes, lists and closes sessions below `folder`."""
+
+    def __init__(self, folder: Path, house: House) -> None:
+        self._folder = folder
+        self._house = house
+        self._open: dict[str, Session] = {}
+        self._latest: dict[Path, str] = {}  # workspace root -> the session last used here
+        self._gates: dict[str, _Gate] = {}
+
+    @property
+    def opened(self) -> tuple[Session, ...]:
+        """The sessions that are open in this process."""
+        return tuple(self._open.values())
+
+    # --- opening ----------------------------------------------------------------------------------
+
+    async def create(self, root: Path, params: SessionNewParams, title: str = "") -> "NewSession":
+        """A new session in a workspace folder. Raises `RpcError` unsupported, noModel or storage."""
+        house = self._house
+        house.check_mode(params.mode)
+        if params.model is not None:
+            house.engines.engine(params.model, params.effort)
+        session_id, now = house.sources.new_id("s"), house.sources.now()
+        info = SessionInfo(
+            session_id=session_id,
+            workspace_uri=uri_of(root),
+            title=params.title or title,
+            model=params.model or house.settings.default_model,
+            mode=params.mode or house.settings.default_mode,
+            effort=params.effort,
+            state="idle",
+            created_at=now,
+            updated_at=now,
+            message_count=0,
+            seq=1,
+        )
+        path = self._path(root, session_id)
+        header = {"sessionId": session_id, "workspaceUri": info.workspace_uri, "createdAt": now}
+        try:
+            journal = await anyio.to_thread.run_sync(Journal.create, path, header)
+        except JournalError as error:
+            raise RpcError("storage", str(error), retryable=True) from error
+        session = Session(SessionState(session_id), journal, root, house)
+        introduce = session.begin(info)
+        self._open[session_id] = session
+        self._latest[root] = session_id
+        return NewSession(session, introduce)
+
+    async def open(self, session_id: str) -> Session:
+        """The session of that id, opened where it was not.
+
+        Requests for one session pass in the order they came, also while it is being read. Raises `RpcError`
+        sessionNotFound, sessionLocked, storage or unsupported.
+        """
+        async with self._gate(session_id):
+            session = self._open.get(session_id)
+            if session is None:
+                session = await self._load(session_id)
+                self._open[session_id] = session
+            self._latest[session.root] = session_id
+            return session
+
+    def is_open(self, session_id: str) -> Session | None:
+        """The session, where it is open already."""
+        return self._open.get(session_id)
+
+    @asynccontextmanager
+    async def _gate(self, session_id: str) -> AsyncIterator[None]:
+        gate = self._gates.setdefault(session_id, _Gate())
+        gate.waiting += 1
+        try:
+            async with gate.lock:
+                yield
+        finally:
+            gate.waiting -= 1
+            if not gate.waiting:
+                self._gates.pop(session_id, None)
+
+    async def _load(self, session_id: str) -> Session:
+        path = self._find(session_id)
+        try:
+            with anyio.CancelScope(shield=True):  # an abandoned thread would keep the journal's lock
+                journal, state = await anyio.to_thread.run_sync(_take_over, path, session_id)
+        except JournalLocked as error:
+            raise RpcError("sessionLocked", str(error), retryable=True, pid=error.pid) from error
+        except JournalTooNew as error:
+            raise RpcError("unsupported", str(error)) from error
+        except JournalError as error:
+            raise RpcError("storage", str(error)) from error
+        if not state.is_introduced:
+            journal.close()
+            raise _not_found(session_id)
+        session = Session(state, journal, path_of(state.base.workspace_uri), self._house)
+        try:
+            session.recover()
+        except RpcError:
+            journal.close()
+            raise
+        return session
+
+    def latest(self, root: Path, prompt_id: str | None) -> str | None:
+        """The session for a prompt that names none: the one that knows `prompt_id`, else the one last used."""
+        if prompt_id is not None:
+            for session in self._open.values():
+                if session.root == root and session.knows_prompt(prompt_id):
+                    return session.session_id
+        return self._latest.get(root)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    async def get(self, params: SessionGetParams) -> SessionGetResult:
+        """A session's messages; read only where another process holds it."""
+        try:
+            session = await self.open(params.session_id)
+        except RpcError as error:
+            if error.kind not in ("sessionLocked", "unsupported"):
+                raise
+            path = self._find(params.session_id)
+            state = await anyio.to_thread.run_sync(_read_state, path, params.session_id)
+            result = reading(state, params.before, params.limit, None, None)
+            locked = result.session.model_copy(update={"locked_by": error.details.get("pid")})
+            return result.model_copy(update={"session": locked})
+        return session.get(params.before, params.limit)
+
+    async def list(self, params: SessionListParams, root: Path | None) -> SessionListResult:
+        """Sessions, newest first, of one workspace folder or of all; the cursor is a place in that order."""
+        stored = await anyio.to_thread.run_sync(self._stored, root)
+        infos = {info.session_id: info for info in stored}
+        infos |= {s.session_id: s.info for s in self._open.values() if root is None or s.root == root}
+        ordered = sorted(infos.values(), key=_newest_first, reverse=True)
+        if params.cursor is not None:
+            ordered = [info for info in ordered if _cursor(info) < params.cursor]
+        page = ordered[: params.limit]
+        more = len(ordered) > params.limit
+        return SessionListResult(sessions=tuple(page), next_cursor=_cursor(page[-1]) if more else None)
+
+    def _stored(self, root: Path | None) -> list[SessionInfo]:
+        folders = [self._path(root, "x").parent] if root is not None else self._folders()
+        infos = []
+        for folder in folders:
+            for path in sorted(folder.glob("*.jsonl")):
+                if path.stem not in self._open and (info := _summary(path)) is not None:
+                    infos.append(info)
+        return infos
+
+    def _folders(self) -> list[Path]:
+        return sorted(self._folder.iterdir()) if self._folder.is_dir() else []
+
+    def _path(self, root: Path, session_id: str) -> Path:
+        digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+        return self._folder / digest / f"{session_id}.jsonl"
+
+    def _find(self, session_id: str) -> Path:
+        """The journal of a session in whichever workspace. The id is an `Id`: it cannot leave the folder."""
+        for folder in self._folders():
+            path = folder / f"{session_id}.jsonl"
+            if path.is_file():
+                return path
+        raise _not_found(session_id)
+
+    # --- closing ----------------------------------------------------------------------------------
+
+    async def close(self, session_id: str) -> None:
+        """Cancel what runs in it and let go of it. A session that is not open is closed already."""
+        async with self._gate(session_id):
+            session = self._open.get(session_id)
+            if session is None:
+                self._find(session_id)
+                return
+            await session.close()
+            self._forget(session)
+
+    async def close_all(self, stop: Stop) -> None:
+        """Close every session, all at the same time."""
+        async with anyio.create_task_group() as tasks:
+            for session in self.opened:
+                tasks.start_soon(session.close, stop)
+
+    async def close_below(self, root: Path) -> None:
+        """A workspace folder was closed: close its sessions."""
+        for session in self.opened:
+            if session.root == root:
+                await self.close(session.session_id)
+
+    def _forget(self, session: Session) -> None:
+        del self._open[session.session_id]
+        if self._latest.get(session.root) == session.session_id:
+            del self._latest[session.root]
+
+
+class NewSession:
+    """A session that clients have not been told of yet."""
+
+    def __init__(self, session: Session, introduce: Any) -> None:
+        self.session = session
+        self.introduce = introduce
+
+
+def _take_over(path: Path, session_id: str) -> tuple[Journal, SessionState]:
+    journal, contents = Journal.open(path)
+    try:
+        return journal, _fold(contents, session_id)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def _read_state(path: Path, session_id: str) -> SessionState:
+    try:
+        state = _fold(read(path), session_id)
+    except JournalError as error:
+        raise RpcError("storage", str(error)) from error
+    if not state.is_introduced:
+        raise _not_found(session_id)
+    return state
+
+
+def _fold(contents: Contents, session_id: str) -> SessionState:
+    """The state that the records tell. What cannot be read costs that record only, and is logged."""
+    state, reader = SessionState(session_id), Reader()
+    for damage in contents.damage:
+        log.warning("session %s: line %d is damaged and left out: %s", session_id, damage.line, damage.reason)
+    for record in contents.records:
+        try:
+            entry = reader.entry(record)
+        except ValidationError as error:
+            log.warning("session %s: record %s is left out: %s", session_id, record.get("seq"), error.title)
+            continue
+        if entry is not None:
+            state.apply(entry)
+    return state
+
+
+def _summary(path: Path) -> SessionInfo | None:
+    """A session for the list, from the ends of its journal."""
+    try:
+        _, records = read_ends(path)
+    except (JournalError, OSError) as error:
+        log.warning("a session that cannot be listed: %s", error)
+        return None
+    info, messages = None, 0
+    for record in records:
+        told = _told(record)
+        if told is not None:
+            info, messages = told, 0
+        elif _type(record) == "message_end":
+            messages += 1
+    if info is None:
+        return None
+    last = records[-1]
+    update = {
+        "state": "idle",
+        "seq": last.get("seq", info.seq),
+        "updated_at": last.get("time", info.updated_at),
+        "message_count": info.message_count + messages,
+        "locked_by": _holder(path),
+    }
+    return info.model_copy(update=update)
+
+
+def _told(record: dict[str, Any]) -> SessionInfo | None:
+    body = record.get("summary")
+    if body is None and _type(record) == "session_changed":
+        body = record["event"].get("session")
+    try:
+        return SessionInfo.model_validate(body) if body is not None else None
+    except ValidationError:
+        return None
+
+
+def _type(record: dict[str, Any]) -> str | None:
+    event = record.get("event")
+    return event.get("type") if isinstance(event, dict) else None
+
+
+def _holder(path: Path) -> int | None:
+    return None
+
+
+def _newest_first(info: SessionInfo) -> str:
+    return _cursor(info)
+
+
+def _cursor(info: SessionInfo) -> str:
+    return f"{info.updated_at}~{info.session_id}"
+
+
+def _not_found(session_id: str) -> RpcError:
+    return RpcError(
+        "sessionNotFound", f'There is no session "{session_id}".', hint="agentd/session/list tells which there are."
+    )
+
+
+def workspaces(sessions: Iterator[Session]) -> set[Path]:
+    """The folders that sessions are open in."""
+    return {session.root for session in sessions}

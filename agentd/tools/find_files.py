@@ -1,0 +1,78 @@
+"""`find_files`: files by their names."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from agentd.protocol.messages import ReadSubject, SearchDetails, ToolKind
+from agentd.tools.base import Action, Description, ToolContext, ToolResult
+from agentd.tools.search_results import NOTES_BYTES, SEARCH_SECONDS, notes
+from agentd.tools.targets import argument, clipped, locate, locations, refusal, title
+from agentd.workspace.paths import WorkspaceError, shown
+from agentd.workspace.search import run_search
+from agentd.workspace.search_worker import SearchJob
+
+_LIMIT = 1_000
+
+
+class FindFiles:
+    """Finds files below a folder, by a glob."""
+
+    name = "find_files"
+    description = (
+        "Find files by name at any depth. `*.py` looks at names, `src/**/*.ts` at whole paths; `*`, `**`, `?`, `[ab]` "
+        "and `{a,b}` work. Files that .gitignore excludes, and .git, are left out; hidden files are not."
+    )
+    kind: ToolKind = "search"
+    parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed
+        "type": "object",
+        "properties": {
+            "glob": {
+                "type": "string",
+                "description": "The pattern, for example `*.py` or `src/**/test_*.py`.",
+            },
+            "path": {
+                "type": "string",
+                "description": "The folder to look in. Default: the workspace itself.",
+            },
+        },
+        "required": ["glob"],
+        "additionalProperties": False,
+    }
+
+    def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
+        """`Find *.py`."""
+        return Description(
+            title(f"Find {arguments.get('glob', 'files')}"),
+            locations(argument(arguments, "path", "."), context),
+        )
+
+    async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
+        """Finds the folder."""
+        try:
+            place = (await locate(context, argument(arguments, "path", "."))).place
+        except WorkspaceError as error:
+            return refusal(error)
+        job = SearchJob(
+            root=str(place.root),
+            base=place.parts,
+            glob=arguments["glob"],
+            limit=_LIMIT,
+            seconds=SEARCH_SECONDS,
+        )
+        return Action(partial(_find, job), ReadSubject(uri=place.uri))
+
+
+async def _find(job: SearchJob) -> ToolResult:
+    try:
+        outcome = await run_search(job)
+    except WorkspaceError as error:
+        return ToolResult.error(str(error))
+    found = sorted(shown(result["file"]) for result in outcome.found)
+    lines = clipped(found, NOTES_BYTES)
+    if len(lines) < len(found):
+        outcome.end.cut = "size"
+    details = SearchDetails(matches=len(lines), truncated=outcome.end.cut is not None)
+    return ToolResult.text(
+        "\n".join([*(lines or ["No files found."]), *notes(outcome, "files", len(lines))]), details
+    )

@@ -1,0 +1,133 @@
+"""`read_file`: lines of a text file, numbered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from agentd.protocol.messages import ReadDetails, ReadSubject, ToolKind
+from agentd.tools.base import Action, Description, ToolContext, ToolResult
+from agentd.tools.targets import (
+    argument,
+    clipped,
+    describe,
+    holds_secrets,
+    in_thread,
+    locate,
+    refusal,
+    unsaved,
+)
+from agentd.workspace import files
+from agentd.workspace.editor import OpenDocument
+from agentd.workspace.names import Found
+from agentd.workspace.paths import Place, WorkspaceError, shown
+from agentd.workspace.text import BinaryContent, Text, decode, lines_of, visible
+
+_LINES = 2_000
+_MAX_LINE = 2_000  # characters
+_RESERVE = 200  # bytes for the numbers in the first line, and the last line
+
+
+class ReadFile:
+    """Reads a file, or the open document that stands for it. The model has then seen its content."""
+
+    name = "read_file"
+    description = (
+        "Read a text file of the workspace. Lines are shown as `number | text`; the number and the bar are not part of "
+        "the file. A long file comes in parts: go on with the offset named at the end. Read a file before you change "
+        "it."
+    )
+    kind: ToolKind = "read"
+    parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed
+        "type": "object",
+        "properties": {
+            "file_path": {
+                "type": "string",
+                "description": "The file, relative to the workspace or absolute.",
+            },
+            "offset": {
+                "type": "integer",
+                "description": "How many lines to skip, from the start of the file. Default 0.",
+            },
+            "limit": {"type": "integer", "description": "How many lines to show at most. Default 2000."},
+        },
+        "required": ["file_path"],
+        "additionalProperties": False,
+    }
+
+    def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
+        """`Read src/a.py`."""
+        return describe("Read", arguments.get("file_path"), context, arguments.get("offset"))
+
+    async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
+        """Finds the file; it is read when the action runs."""
+        offset = max(0, argument(arguments, "offset", 0))
+        limit = max(0, argument(arguments, "limit", _LINES))
+        try:
+            found = await locate(context, arguments["file_path"])
+        except WorkspaceError as error:
+            return refusal(error)
+        run = partial(_read, context, found, offset, limit)
+        return Action(run, ReadSubject(uri=found.place.uri), secret=holds_secrets(found.place))
+
+
+async def _read(context: ToolContext, found: Found, offset: int, limit: int) -> ToolResult:
+    place = found.place
+    document = await unsaved(context, place)
+    try:
+        data, lines = await in_thread(_content, place, document)
+    except WorkspaceError as error:
+        return ToolResult.error(str(error))
+    context.seen.note(place.path, data)
+    page = render(place.given, lines, offset, limit, note=_renamed(found))
+    details = ReadDetails(uri=place.uri, start_line=page.start, end_line=page.end, total_lines=len(lines))
+    return ToolResult.text(page.text, details)
+
+
+def _content(place: Place, document: OpenDocument | None) -> tuple[bytes, list[str]]:
+    """The bytes and lines of the file, or of the unsaved document as it would be saved."""
+    before = files.read_if_present(place) if document is not None else files.read(place)
+    try:
+        text = decode(before.data) if before is not None else Text("")
+    except BinaryContent as error:
+        raise WorkspaceError(
+            "binary",
+            f"'{place.shown}' is a binary file, not text. Use bash with file, xxd or strings to look into it.",
+        ) from error
+    if document is not None:
+        text = text.with_text(visible(document.text))
+    data = before.data if before is not None and document is None else text.encode()
+    return data, lines_of(text.text)
+
+
+def _renamed(found: Found) -> str | None:
+    return f"(its exact name is {found.place.relative!a})" if found.renamed else None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A part of a file as the model sees it; 1-based first and last line, both 0 where none is shown."""
+
+    text: str
+    start: int
+    end: int
+
+
+def render(given: str, lines: list[str], offset: int, limit: int, note: str | None = None) -> Page:
+    """The lines from `offset` on (from 0), at most `limit` of them and no more than a result may hold."""
+    head = f"File: {shown(given)} ({len(lines)} lines total, showing "
+    numbered = [
+        f"{number:5d} | {_cut(line)}"
+        for number, line in enumerate(lines[offset : offset + limit], offset + 1)
+    ]
+    body = clipped(numbered, len(head.encode()) + len((note or "").encode()) + _RESERVE)
+    start, end = (offset + 1, offset + len(body)) if body else (0, 0)
+    text = [head + (f"{start}-{end})" if body else "none)"), *([note] if note else []), *body]
+    left = len(lines) - offset - len(body)
+    if left > 0:
+        text.append(f"({left} more lines; continue with offset={offset + len(body)})")
+    return Page("\n".join(text), start, end)
+
+
+def _cut(line: str) -> str:
+    return visible(line if len(line) <= _MAX_LINE else line[:_MAX_LINE] + "... (truncated)")

@@ -1,0 +1,111 @@
+"""What the file tools have in common: finding the file that a call names, showing it, refusing."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+import anyio.to_thread
+
+from agentd.protocol.messages import Location
+from agentd.tools.base import Action, Description, ToolContext, ToolResult
+from agentd.workspace.editor import OpenDocument
+from agentd.workspace.names import Found, find
+from agentd.workspace.paths import PathError, Place, WorkspaceError, lexical_uri, resolve, shown
+from agentd.workspace.secrets import is_secret
+
+MAX_RESULT_BYTES = 50_000
+"""The most that a tool says to the model at once."""
+
+_MAX_TITLE = 200
+
+_T = TypeVar("_T")
+
+
+async def in_thread(work: Callable[..., _T], *arguments: Any) -> _T:
+    """Do blocking work that changes nothing; cancelling does not wait for it."""
+    return await anyio.to_thread.run_sync(work, *arguments, abandon_on_cancel=True)
+
+
+async def place_of(context: ToolContext, given: str) -> Place:
+    """The place a path means, existing or not. Raises PathError."""
+    return await in_thread(resolve, context.root, given)
+
+
+async def locate(context: ToolContext, given: str) -> Found:
+    """The existing file or folder that a path means, or one that is only in the editor so far.
+
+    Raises PathError, MissingFile.
+    """
+    place = await place_of(context, given)
+    if await unsaved(context, place) is not None:
+        return Found(place, renamed=False)
+    return await in_thread(find, place)
+
+
+async def unsaved(context: ToolContext, place: Place) -> OpenDocument | None:
+    """The open document that stands for the file, when its text is not what is on disk.
+
+    A clean document is what is on disk, or older: then the disk is right until the editor reloads.
+    """
+    document = await context.editor.document(place.path)
+    return document if document is not None and document.dirty else None
+
+
+def holds_secrets(place: Place) -> bool:
+    """Whether the file, by its own name or by the one given, holds secrets."""
+    return is_secret(place.parts) or is_secret((PurePath(place.given).name,))
+
+
+def refusal(error: WorkspaceError) -> Action:
+    """An action that only says why not. A bad path is raised instead, which the loop reports as a failed call."""
+    if isinstance(error, PathError):
+        raise error
+
+    async def run() -> ToolResult:
+        return ToolResult.error(str(error))
+
+    return Action(run)
+
+
+def describe(verb: str, given: Any, context: ToolContext, line: Any = None) -> Description:
+    """`Read src/a.py` and where that is, from arguments that nobody has checked."""
+    if not isinstance(given, str):
+        return Description(verb)
+    return Description(title(f"{verb} {relative_to(context, given)}"), locations(given, context, line))
+
+
+def title(text: str) -> str:
+    """A title on one line, not too long."""
+    return shown(text)[:_MAX_TITLE]
+
+
+def locations(given: Any, context: ToolContext, line: Any = None) -> tuple[Location, ...]:
+    """The place that an unchecked path argument seems to name, with a 0-based line; none when it is outside."""
+    uri = lexical_uri(context.root, given) if isinstance(given, str) else None
+    if uri is None:
+        return ()
+    start = line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else None
+    return (Location(uri=uri, line=start),)
+
+
+def relative_to(context: ToolContext, given: str) -> str:
+    """An absolute path in the workspace made shorter, for people."""
+    path = PurePath(os.path.normpath(given))
+    return str(path.relative_to(context.root)) if path.is_relative_to(context.root) else given
+
+
+def argument(arguments: Mapping[str, Any], name: str, default: Any) -> Any:
+    """An optional argument; null counts as absent."""
+    value = arguments.get(name)
+    return default if value is None else value
+
+
+def clipped(lines: list[str], reserve: int, limit: int = MAX_RESULT_BYTES) -> list[str]:
+    """As many lines as fit in `limit` bytes with their ends, `reserve` bytes kept free."""
+    room = limit - reserve
+    for index, line in enumerate(lines):
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            return lines[:index]
+    return lines

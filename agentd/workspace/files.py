@@ -1,0 +1,190 @@
+"""Reading and writing whole files, byte for byte.
+
+Reading never hangs: what a name leads to is looked at before it is opened, and it is opened so that a pipe or a
+device put in its place does not block. Writing is atomic: the old content or the new, never half of one. All of
+it blocks, so it is called in a thread.
+"""
+
+import errno
+import io
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from agentd.workspace.beneath import directory
+from agentd.workspace.names import MissingFile
+from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.replacing import create_file, replace_file
+
+MAX_BYTES = 32 * 1024 * 1024
+_CHUNK = 1024 * 1024
+
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+_KINDS = {
+    stat.S_IFDIR: "a directory; use list_directory",
+    stat.S_IFIFO: "a named pipe, not a regular file",
+    stat.S_IFSOCK: "a socket, not a regular file",
+    stat.S_IFCHR: "a device, not a regular file",
+    stat.S_IFBLK: "a device, not a regular file",
+    stat.S_IFLNK: "a link that was put there while it was opened; try again",
+}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A file's content, and the state of the file when it was read."""
+
+    data: bytes
+    status: os.stat_result
+
+
+def read(place: Place) -> Snapshot:
+    """The whole file. Raises MissingFile, or WorkspaceError for what is no regular file, too large or denied."""
+    with _explained(place), _parent(place) as (parent, name):
+        _check_readable(place, os.stat(name, dir_fd=parent, follow_symlinks=False))
+        fd = os.open(name, _OPEN_FLAGS, dir_fd=parent)
+        with os.fdopen(fd, "rb", buffering=0) as file:
+            status = os.fstat(fd)
+            _check_readable(place, status)
+            return Snapshot(_read_all(place, file), status)
+
+
+def read_if_present(place: Place) -> Snapshot | None:
+    """The whole file, or None when there is none. Raises as `read`."""
+    try:
+        return read(place)
+    except MissingFile:
+        return None
+
+
+def write(place: Place, data: bytes, before: Snapshot | None) -> None:
+    """Make `data` the content of the file, which was `before` (None: it was not there).
+
+    Atomic, on the disk when this returns. Keeps mode (but no setuid), owner, extended attributes and ACL; a file
+    with several names, or of another owner, is written in place, so that it stays one. Creates missing folders.
+    Raises WorkspaceError: `stale` when the file is no longer as it was, `denied` when it is read-only, `storage`
+    when the disk refuses; the old content stays. Between the last look and the rename a moment remains in which
+    another program's write can be lost; the system offers nothing to close it.
+    """
+    with _explained(place):
+        if before is None:
+            _make_parents(place)
+        with _parent(place) as (parent, name):
+            if before is None:
+                create_file(parent, name, data)
+                return
+            check_writable(place, before.status)
+            if replace_file(parent, name, data, before.data, before.status):
+                return
+    raise stale(place)
+
+
+def check_writable(place: Place, status: os.stat_result) -> None:
+    """Refuse a read-only file, also for root, for whom the system would not. Raises WorkspaceError `denied`."""
+    if not status.st_mode & 0o222:
+        mode = stat.S_IMODE(status.st_mode)
+        raise WorkspaceError(
+            "denied",
+            f"'{place.shown}' is read-only (mode {mode:04o}). Ask the user before making it writable with chmod.",
+        )
+
+
+def stale(place: Place) -> WorkspaceError:
+    """The refusal of a change to a file that is not as it was."""
+    return WorkspaceError(
+        "stale",
+        f"'{place.shown}' changed since it was read. Read it again with read_file, then repeat the change.",
+    )
+
+
+_locks: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
+_locks_guard = threading.Lock()
+
+
+@contextmanager
+def changing(place: Place) -> Iterator[None]:
+    """Hold the file's lock, which orders all changes of one file in this process. Blocks."""
+    with _locks_guard:
+        lock = _locks.get(place.path)
+        if lock is None:
+            lock = _locks[place.path] = threading.Lock()
+    with lock:
+        yield
+
+
+@contextmanager
+def _parent(place: Place) -> Iterator[tuple[int, str]]:
+    """The open directory that holds the file, and the file's name in it."""
+    if not place.parts:
+        raise WorkspaceError("not_a_file", f"'{place.shown}' is {_KINDS[stat.S_IFDIR]}.")
+    with directory(place.root, place.parts[:-1]) as fd:
+        yield fd, place.parts[-1]
+
+
+def _make_parents(place: Place) -> None:
+    for depth in range(1, len(place.parts)):
+        with directory(place.root, place.parts[: depth - 1]) as fd:
+            try:
+                os.mkdir(place.parts[depth - 1], dir_fd=fd)
+            except FileExistsError:
+                continue
+
+
+def _check_readable(place: Place, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
+        raise WorkspaceError("not_a_file", f"'{place.shown}' is {kind}.")
+    if status.st_size > MAX_BYTES:
+        raise _too_large(place, f"{status.st_size:,} bytes")
+
+
+def _read_all(place: Place, file: io.FileIO) -> bytes:
+    """Read to the end, not to the size: files in /proc have none, and logs grow meanwhile."""
+    data = bytearray()
+    while chunk := file.read(_CHUNK):
+        data += chunk
+        if len(data) > MAX_BYTES:
+            raise _too_large(place, f"over {MAX_BYTES:,} bytes")
+    return bytes(data)
+
+
+def _too_large(place: Place, size: str) -> WorkspaceError:
+    return WorkspaceError(
+        "too_large",
+        f"'{place.shown}' is {size}; files over {MAX_BYTES // 2**20} MB are not read. Use search_files to find lines "
+        "in it, or bash with head, tail or sed -n to see a part.",
+    )
+
+
+@contextmanager
+def _explained(place: Place) -> Iterator[None]:
+    """Turn the system's errors into words about the file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MissingFile(place.given) from error
+    except FileExistsError as error:
+        raise stale(place) from error
+    except OSError as error:
+        raise os_error(place, error) from error
+
+
+def os_error(place: Place, error: OSError) -> WorkspaceError:
+    """The system's refusal, in words about the file."""
+    if error.errno in (errno.ELOOP, errno.EXDEV):
+        return WorkspaceError("not_a_file", f"'{place.shown}' leads through links that change or never end.")
+    if error.errno == errno.ENOTDIR:
+        return WorkspaceError("not_found", f"'{place.shown}' leads through something that is no directory.")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return WorkspaceError("denied", f"'{place.shown}' is not open to agentd: {error.strerror}.")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return WorkspaceError(
+            "storage", f"'{place.shown}' was not written: {error.strerror}. It is as before."
+        )
+    return WorkspaceError("storage", f"'{place.shown}': {error.strerror}.")

@@ -1,0 +1,99 @@
+"""Finding the file that a name means.
+
+Exact bytes win. Else one sibling may differ only in what people and models cannot see or type: the kind of a
+space, composed or decomposed accents, bytes shown escaped. Two such siblings are a question, not a guess.
+"""
+
+import os
+import unicodedata
+from dataclasses import dataclass
+
+from agentd.workspace.beneath import directory
+from agentd.workspace.paths import Place, WorkspaceError, resolve, shown
+
+_MAX_SIBLINGS = 20_000  # beyond that a directory is not searched for near names
+_MAX_SUGGESTIONS = 5
+
+
+class MissingFile(WorkspaceError):
+    """No such file; `ambiguous` when several names could be meant."""
+
+    def __init__(self, given: str, hint: str = "", names: tuple[str, ...] = ()) -> None:
+        listed = [hint, *(f"  {name}" for name in names)] if names else []
+        super().__init__("not_found", "\n".join([f"File not found: '{shown(given)}'", *listed]))
+        self.ambiguous = hint == _AMBIGUOUS and bool(names)
+
+
+_AMBIGUOUS = "Several names differ from it only in spaces, accents or escaped characters; give one exactly:"
+_NEAR = "Did you mean:"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The place meant. `renamed` when its name is not the one given."""
+
+    place: Place
+    renamed: bool
+
+
+def find(place: Place) -> Found:
+    """The existing file or directory that `place` means. Raises MissingFile with near names. Blocks."""
+    if _exists(place):
+        return Found(place, renamed=False)
+    known: list[str] = []
+    for part in place.parts:
+        siblings = _siblings(place, known)
+        if part not in siblings:
+            known.append(_single_match(place, known, part, siblings))
+        else:
+            known.append(part)
+    found = resolve(place.root, "/".join(known))  # a matched name may be a link
+    if not _exists(found):
+        raise MissingFile(place.given)
+    return Found(Place(found.root, found.parts, place.given), renamed=True)
+
+
+def _single_match(place: Place, known: list[str], part: str, siblings: list[str]) -> str:
+    same = [name for name in siblings if _same(name, part)]
+    if len(same) == 1:
+        return same[0]
+    if same:
+        raise MissingFile(place.given, _AMBIGUOUS, _listed(known, same))
+    import difflib  # noqa: PLC0415 - only for a name that is wrong
+
+    by_fold = {name.casefold(): name for name in siblings}
+    near = difflib.get_close_matches(part.casefold(), by_fold, n=_MAX_SUGGESTIONS, cutoff=0.6)
+    raise MissingFile(place.given, _NEAR, _listed(known, [by_fold[name] for name in near]))
+
+
+def _listed(known: list[str], names: list[str]) -> tuple[str, ...]:
+    # Two names that look alike can only be told apart by escapes.
+    paths = ["/".join([*known, name]) for name in names[:_MAX_SUGGESTIONS]]
+    alike = len({_key(path) for path in paths}) < len(paths)
+    return tuple(ascii(path) if alike else shown(path) for path in paths)
+
+
+def _same(name: str, given: str) -> bool:
+    return _key(name) == _key(given) or shown(name) == given
+
+
+def _key(name: str) -> str:
+    spaced = "".join(" " if unicodedata.category(character) == "Zs" else character for character in name)
+    return unicodedata.normalize("NFC", spaced)
+
+
+def _siblings(place: Place, known: list[str]) -> list[str]:
+    try:
+        with directory(place.root, known) as fd:
+            names = os.listdir(fd)
+    except OSError:
+        return []  # not a directory, or not ours to list: no names to offer
+    return sorted(names) if len(names) <= _MAX_SIBLINGS else []
+
+
+def _exists(place: Place) -> bool:
+    try:
+        os.lstat(place.path)
+    except OSError:
+        return False
+    return True

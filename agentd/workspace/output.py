@@ -1,0 +1,249 @@
+"""What a command prints: a bounded copy for the model, and a bounded stream for the user who watches.
+
+Both work at the source, as bytes come, so that a command that prints for ever costs no memory and is never
+kept waiting. The model's copy is cleaned before it is cut: no terminal control sequences (ECMA-48), and of a
+line that was rewritten in place (a progress bar) only its last state. The live stream is the raw text.
+"""
+
+import codecs
+import re
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+RESULT_BYTES = 50_000
+"""The most that a result shows of an output, as UTF-8, cut marker included."""
+
+LIVE_BYTES_PER_SECOND = 64 * 1024
+"""The most that is shown live per second and command."""
+
+LiveSink = Callable[[str, int], Awaitable[None]]
+"""Takes live text, and how many UTF-16 code units of the output were left out just before it. May wait."""
+
+# A line longer than this many characters goes on its way before it ends.
+_LINE_LIMIT = 8192
+# A cut is moved to the end of a line that is at most this many bytes away.
+_NEAR_BYTES = 2000
+_MARKER_BYTES = 200
+
+# What cannot be in a text that is clean already, as UTF-8; \xc2 leads in the controls U+0080 to U+009F.
+_SUSPECT_BYTES = bytes([*range(9), *range(13, 32), 0x7F, 0xC2])
+_STRING_START = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"  # OSC, DCS, SOS, PM, APC
+_STRING_BODY = r"[^\x07\x1b\x9c\n]*"
+_SEQUENCE = re.compile(
+    rf"{_STRING_START}{_STRING_BODY}(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI
+    r"|\x1b[ -/]*[0-~]?"
+)
+# At the end of the text so far, what may be the first part of a sequence.
+_UNFINISHED = re.compile(rf"(?:(?P<start>\x1b[\]PX^_]){_STRING_BODY}(?P<end>\x1b?)|\x1b\[?[ -?]*)\Z")
+_TO_LINE_START = re.compile(r"(?:\x1b\[|\x9b)(?:[01]?G|2K)")  # cursor to column 1, erase the line
+_OTHER_CONTROL = re.compile(r"[\x01-\x07\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_NUMBER = re.compile(r"\d+")
+
+
+class OutputCapture:
+    """The model's copy of an output: cleaned, its head and tail kept, the middle cut when it is too long."""
+
+    def __init__(self, limit: int = RESULT_BYTES) -> None:
+        self.total_bytes = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._cleaner = TerminalText()
+        self._kept = _HeadAndTail(limit)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether `text` leaves something out."""
+        return self._kept.is_cut
+
+    @property
+    def text(self) -> str:
+        """What was kept, with a marker where text was cut."""
+        return self._kept.text()
+
+    def feed(self, data: bytes) -> str:
+        """Take output as it was read, and give it back as text: bytes that are no UTF-8 become U+FFFD."""
+        self.total_bytes += len(data)
+        text = self._decoder.decode(data)
+        self._kept.add(self._cleaner.feed(text))
+        return text
+
+    def finish(self) -> str:
+        """The output is over. Gives back what was left of a character that never became whole."""
+        text = self._decoder.decode(b"", final=True)
+        self._kept.add(self._cleaner.feed(text) + self._cleaner.finish())
+        return text
+
+
+class TerminalText:
+    """Turns what was meant for a terminal into plain text, line by line."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+
+    def feed(self, text: str) -> str:
+        """Take more text and give back, cleaned, the lines that are now complete."""
+        self._pieces.append(text)
+        self._length += len(text)
+        if "\n" not in text and self._length < _LINE_LIMIT:
+            return ""
+        lines, newline, rest = "".join(self._pieces).rpartition("\n")
+        overlong, rest = _shorten(rest) if len(rest) >= _LINE_LIMIT else ("", rest)
+        self._pieces, self._length = [rest], len(rest)
+        return clean(lines + newline) + overlong
+
+    def finish(self) -> str:
+        """The last line, which no line end follows."""
+        rest = "".join(self._pieces)
+        self._pieces, self._length = [], 0
+        return clean(rest)
+
+
+def _shorten(line: str) -> tuple[str, str]:
+    """Make room in a long unfinished line: what can go, cleaned, and what must stay as it is."""
+    unfinished = ""
+    escape = max(line.rfind("\x1b", 0, -1), 0)  # an escape at the very end may close the sequence before it
+    if match := _UNFINISHED.search(line, escape):
+        line = line[: match.start()]
+        # The body of a string (a link, an image) is not shown however it ends: only its start need be known.
+        unfinished = match["start"] + match["end"] if match["start"] else match[0][:_NEAR_BYTES]
+    cleaned = clean(line)
+    if "\r" not in line or len(cleaned) >= _LINE_LIMIT // 2:
+        return cleaned, unfinished
+    return "", cleaned + "\r" * line.endswith("\r") + unfinished
+
+
+def clean(text: str) -> str:
+    """The text as a reader would have seen it on a terminal in the end."""
+    data = text.encode()
+    if len(data.translate(None, _SUSPECT_BYTES)) == len(data):  # seven times faster than a regular expression
+        return text
+    text = _SEQUENCE.sub("", _TO_LINE_START.sub("\r", text))
+    if "\r" in text or "\b" in text:
+        text = "\n".join(map(_last_state, text.split("\n")))
+    return _OTHER_CONTROL.sub("", text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+
+
+def _last_state(line: str) -> str:
+    """What a line shows after it was rewritten in place; its last text where it was only wiped."""
+    shown = ""
+    for state in line.split("\r"):
+        if state and not state.isspace():
+            shown = _rewrite(shown, _without_backspaces(state))
+    return shown if "\r" in line else _without_backspaces(line)
+
+
+def _rewrite(shown: str, state: str) -> str:
+    """The state instead of what was shown; only a counter after a label (`done 1%`, then `2%`) keeps that."""
+    label, blank, counter = shown.rpartition(" ")
+    if label and " " not in state and _NUMBER.sub("0", counter) == _NUMBER.sub("0", state):
+        return label + blank + state
+    return state
+
+
+def _without_backspaces(text: str) -> str:
+    if "\b" not in text:
+        return text
+    shown: list[str] = []
+    for character in text:
+        if character != "\b":
+            shown.append(character)
+        elif shown:
+            shown.pop()
+    return "".join(shown)
+
+
+class _HeadAndTail:
+    """The first and the last bytes of a text of any length, in bounded memory."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._head_limit = limit * 2 // 5  # errors come last: the tail is worth more
+        self._tail_limit = limit - self._head_limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+
+    @property
+    def is_cut(self) -> bool:
+        return self._total > self._limit
+
+    def add(self, text: str) -> None:
+        data = text.encode()
+        self._total += len(data)
+        room = self._head_limit - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:][-self._tail_limit :]
+        if len(self._tail) > 2 * self._tail_limit:
+            del self._tail[: -self._tail_limit]
+
+    def text(self) -> str:
+        if not self.is_cut:
+            return (self._head + self._tail).decode()
+        head, tail = bytes(self._head), bytes(self._tail[_MARKER_BYTES - self._tail_limit :])
+        if (line_end := head.rfind(b"\n", -_NEAR_BYTES)) >= 0:
+            head = head[: line_end + 1]
+        tail = tail[tail.find(b"\n", 0, _NEAR_BYTES) + 1 :]
+        # A character cut in two by the limits goes as a whole.
+        shown_head, shown_tail = head.decode(errors="ignore"), tail.decode(errors="ignore")
+        cut = self._total - len(shown_head.encode()) - len(shown_tail.encode())
+        line_break = "" if shown_head.endswith("\n") else "\n"
+        marker = f"[... {cut} of {self._total} bytes of output are not shown here ...]\n"
+        return shown_head + line_break + marker + shown_tail
+
+
+class LiveOutput:
+    """The live stream: never keeps the command waiting, leaves text out where the watcher is too slow."""
+
+    def __init__(self, bytes_per_second: int = LIVE_BYTES_PER_SECOND) -> None:
+        self._limit = bytes_per_second
+        self._second = float("-inf")
+        self._sent = 0
+        self._pending = ""
+        self._pending_bytes = 0
+        self._gap_before = self._gap_after = 0
+        self._closed = False
+        self._changed = anyio.Event()
+
+    def feed(self, text: str, now: float) -> None:
+        """Take more text at a time in seconds, on any clock that never goes back."""
+        if now - self._second >= 1:
+            self._second, self._sent = now, 0
+        if not self._pending:
+            self._gap_before, self._gap_after = self._gap_before + self._gap_after, 0
+        taken = "" if self._gap_after else self._fitting(text)
+        self._pending += taken
+        self._gap_after += _utf16_units(text[len(taken) :])
+        self._changed.set()
+
+    def _fitting(self, text: str) -> str:
+        """As much of the text as may still be sent in this second and kept until then."""
+        data = text.encode()
+        room = self._limit - max(self._sent, self._pending_bytes)
+        fitting = data[: max(room, 0)]
+        taken = text if len(fitting) == len(data) else fitting.decode(errors="ignore")
+        self._sent += len(fitting)
+        self._pending_bytes += len(fitting)
+        return taken
+
+    def close(self) -> None:
+        """No more text will come: `forward` ends when all is passed on."""
+        self._closed = True
+        self._changed.set()
+
+    async def forward(self, sink: LiveSink) -> None:
+        """Pass the text on until `close`, as fast as the sink takes it."""
+        while self._pending or not self._closed:
+            if not self._pending:
+                self._changed = anyio.Event()
+                await self._changed.wait()
+                continue
+            text, gap = self._pending, self._gap_before
+            self._pending, self._pending_bytes = "", 0
+            self._gap_before, self._gap_after = self._gap_after, 0
+            await sink(text, gap)
+
+
+def _utf16_units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2

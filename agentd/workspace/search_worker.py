@@ -1,0 +1,245 @@
+"""The process that searches: files by name, or lines by regular expression.
+
+A regular expression can take for ever, and nothing inside a Python process can stop it. So the search runs in a
+process of its own, which is killed when the time is up or the answer no longer wanted, and which ends itself soon
+after (SIGALRM, which also ends a running match) should nobody be left to kill it.
+
+It reads one `SearchJob` as JSON from stdin and writes one JSON object a line: `{"file": path}` or
+`{"file": path, "lines": [[number, text, is_match], ...]}` for each file found, and last `{"end": {...}}` with the
+fields of `SearchEnd`, or `{"error": text}`.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from agentd.workspace import files
+from agentd.workspace.globs import compile_glob
+from agentd.workspace.ignore import Parts, Walk
+from agentd.workspace.paths import Place, WorkspaceError, shown
+from agentd.workspace.secrets import is_secret
+from agentd.workspace.text import BinaryContent, decode, lines_of, visible
+
+Cut = Literal["limit", "size", "time"]
+
+_MAX_MEMORY = 2 * 1024**3
+_GRACE_SECONDS = 5
+_WIDE = 500  # characters of a line that are shown whole; of a longer one, a window around the match
+_BEFORE_MATCH = 200
+_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_LINES_PER_LOOK = 1024  # lines between two looks at the clock
+
+
+@dataclass(frozen=True)
+class SearchJob:
+    """What to look for. `buffers` holds the text of open documents that stand for what is on disk."""
+
+    root: str
+    base: tuple[str, ...]
+    glob: str | None
+    limit: int
+    seconds: float
+    pattern: str | None = None
+    ignore_case: bool = False
+    context: int = 0
+    with_secrets: bool = False
+    max_bytes: int = 40_000
+    buffers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class SearchEnd:
+    """How it went: why it stopped early, if so, and what was passed over."""
+
+    matches: int = 0
+    files: int = 0
+    cut: Cut | None = None
+    secret: int = 0
+    binary: int = 0
+    too_large: int = 0
+    unreadable: int = 0
+
+
+class _Stop(Exception):
+    """Enough was found, or the time is up."""
+
+
+class Search:
+    """One search. `results` yields what main writes."""
+
+    def __init__(self, job: SearchJob) -> None:
+        self.job = job
+        self.end = SearchEnd()
+        self._deadline = time.monotonic() + job.seconds
+        self._bytes = 0
+        self._root = Path(job.root)
+        self._glob = None if job.glob is None else compile_glob(job.glob)
+        self._regex = re.compile(job.pattern or "", re.IGNORECASE if job.ignore_case else 0)
+        plain = job.pattern is not None and not job.ignore_case and not _SPECIAL.search(job.pattern)
+        self._literal = job.pattern if plain else None
+
+    def results(self) -> Iterator[dict[str, Any]]:
+        """One object for each file found; `end` is complete when it is exhausted."""
+        root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            walk = Walk(root_fd)
+            for parts in self._candidates(walk):
+                self._look_at_clock()
+                result = self._found(parts) if self.job.pattern is None else self._searched(parts)
+                if result is not None:
+                    yield result
+                if self.end.cut:
+                    break
+            self.end.unreadable += walk.unreadable
+        except _Stop:
+            self.end.cut = "time"
+        finally:
+            os.close(root_fd)
+
+    def _candidates(self, walk: Walk) -> Iterator[Parts]:
+        base = self.job.base
+        if not (self._root.joinpath(*base)).is_dir():
+            yield base  # named itself, so neither a glob nor .gitignore speaks against it
+            return
+        for parts in walk.files(base):
+            self._look_at_clock()
+            if self._is_named(parts):
+                yield parts
+        for relative in sorted(self.job.buffers):  # open documents that are not on the disk yet
+            parts = tuple(relative.split("/"))
+            below = parts[: len(base)] == base and not os.path.lexists(self._root / relative)
+            if below and self._is_named(parts) and not walk.is_ignored(parts):
+                yield parts
+
+    def _is_named(self, parts: Parts) -> bool:
+        if self._glob is None:
+            return True
+        below = "/".join(parts[len(self.job.base) :])
+        return any(self._glob.fullmatch(path) for path in (below, "/".join(parts)))
+
+    def _found(self, parts: Parts) -> dict[str, Any] | None:
+        self.end.files += 1
+        path = "/".join(parts)
+        return {"file": path} if self._has_room(len(path)) else None
+
+    def _searched(self, parts: Parts) -> dict[str, Any] | None:
+        if not self.job.with_secrets and is_secret(parts):
+            self.end.secret += 1
+            return None
+        text = self._text(parts)
+        if text is None:
+            return None
+        self.end.files += 1
+        if self._literal is not None and self._literal not in text:
+            return None
+        shown_lines = self._matching(lines_of(text), len(shown("/".join(parts))) + 10)
+        return {"file": "/".join(parts), "lines": shown_lines} if shown_lines else None
+
+    def _text(self, parts: Parts) -> str | None:
+        path = "/".join(parts)
+        if path in self.job.buffers:
+            return self.job.buffers[path]
+        try:
+            return decode(files.read(Place(self._root, parts, path)).data).text
+        except BinaryContent:
+            self.end.binary += 1
+        except WorkspaceError as error:
+            if error.kind == "too_large":
+                self.end.too_large += 1
+            elif error.kind == "denied":
+                self.end.unreadable += 1
+            # else a link, which the walk meets where it leads, or a file that is gone by now
+        return None
+
+    def _matching(self, lines: list[str], overhead: int) -> list[tuple[int, str, bool]]:
+        """The matching lines with their context, as far as there is room."""
+        wanted: dict[int, str] = {}
+        matched: set[int] = set()
+        for index, line in enumerate(lines):
+            if index % _LINES_PER_LOOK == 0:
+                self._look_at_clock(stop=not matched)
+                if self.end.cut:
+                    break
+            match = self._regex.search(line)
+            if match is None:
+                continue
+            window = _window(line, match)
+            if not self._has_room(len(window.encode("utf-8", "replace")) + overhead):
+                break
+            matched.add(index)
+            for near in range(
+                max(0, index - self.job.context), min(len(lines), index + self.job.context + 1)
+            ):
+                if near not in wanted:
+                    wanted[near] = _start(lines[near])
+                    self._bytes += len(wanted[near]) + overhead if near != index else 0
+            wanted[index] = window
+        return [(index + 1, wanted[index], index in matched) for index in sorted(wanted)]
+
+    def _has_room(self, size: int) -> bool:
+        if self.end.matches >= self.job.limit:
+            self.end.cut = "limit"
+        elif self._bytes + size > self.job.max_bytes:
+            self.end.cut = "size"
+        else:
+            self.end.matches += 1
+            self._bytes += size
+        return self.end.cut is None
+
+    def _look_at_clock(self, stop: bool = True) -> None:
+        if time.monotonic() > self._deadline:
+            self.end.cut = "time"
+            if stop:
+                raise _Stop
+
+
+def _start(line: str) -> str:
+    return visible(line if len(line) <= _WIDE else line[:_WIDE] + "... (truncated)")
+
+
+def _window(line: str, match: re.Match[str]) -> str:
+    if len(line) <= _WIDE:
+        return visible(line)
+    start = max(0, match.start() - _BEFORE_MATCH)
+    end = min(len(line), start + _WIDE)
+    return visible(("..." if start else "") + line[start:end] + "... (truncated)")
+
+
+def main() -> None:
+    """Do the job on stdin."""
+    import resource  # noqa: PLC0415 - only the worker has it; the daemon imports this module for its types
+
+    given = json.load(sys.stdin.buffer)
+    job = SearchJob(**{**given, "base": tuple(given["base"])})
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(int(job.seconds) + _GRACE_SECONDS)
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
+    try:
+        search = Search(job)
+        for result in search.results():
+            _write(result)
+        _write({"end": asdict(search.end)})
+    except re.error as error:
+        where = "" if error.pos is None else f" at position {error.pos}"
+        _write(
+            {
+                "error": f"The pattern is not a valid regular expression: {error.msg}{where}. It is in Python's syntax; "
+                "to find a special character itself, put a backslash before it."
+            }
+        )
+    except (OverflowError, RecursionError, MemoryError) as error:
+        _write({"error": f"The search is too large ({type(error).__name__}). Use a simpler pattern."})
+    except OSError as error:
+        _write({"error": f"The search failed: {error.strerror}."})
+
+
+def _write(result: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(json.dumps(result).encode("ascii") + b"\n")
+    sys.stdout.buffer.flush()
