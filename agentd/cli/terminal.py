@@ -3,6 +3,7 @@
 import os
 import select
 import sys
+import termios
 import unicodedata
 from contextlib import suppress
 from typing import TextIO
@@ -15,6 +16,8 @@ PIECE_BYTES = 512
 _KEPT = "\n\t"
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode categories that move the cursor, reorder or hide text."""
+_JOINERS = "\u200c\u200d"
+"""Of these categories, but part of ordinary spelling (Persian, Indic scripts, emoji) and harmless."""
 
 
 def visible(text: str, *, kept: str = _KEPT) -> str:
@@ -26,7 +29,9 @@ def visible(text: str, *, kept: str = _KEPT) -> str:
     if text.isprintable():
         return text
     return "".join(
-        character if character in kept or unicodedata.category(character) not in _HIDDEN else _spelled(character)
+        _spelled(character)
+        if unicodedata.category(character) in _HIDDEN and character not in kept + _JOINERS
+        else character
         for character in text
     )
 
@@ -58,9 +63,15 @@ def cut(text: str, columns: int) -> str:
 
 
 class Output:
-    """One of the standard streams. `write` waits for a slow reader and can be cancelled meanwhile."""
+    """One of the standard streams. `write` waits for a slow reader and can be cancelled meanwhile.
 
-    def __init__(self, stream: TextIO) -> None:
+    A stream that is not `needed` may lose its reader without an error.
+    """
+
+    def __init__(self, stream: TextIO | None, *, needed: bool = True) -> None:
+        self._needed = needed
+        stream = stream or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it was closed: `>&-`
+        self._stream = stream
         self._fd = stream.fileno()
         self._encoding = stream.encoding or "utf-8"
         self.is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
@@ -82,8 +93,12 @@ class Output:
         return True
 
     async def write(self, text: str) -> None:
-        """Write all of it. Raises `BrokenPipeError` where nobody reads any more."""
-        await write(self._fd, text.encode(self._encoding, "backslashreplace"))
+        """Write all of it. Raises `BrokenPipeError` where it is needed and nobody reads any more."""
+        try:
+            await write(self._fd, text.encode(self._encoding, "backslashreplace"))
+        except BrokenPipeError:
+            if self._needed:
+                raise
 
 
 async def write(fd: int, data: bytes) -> None:
@@ -93,7 +108,8 @@ async def write(fd: int, data: bytes) -> None:
         while piece:
             if not select.select([], [fd], [], 0)[1]:
                 await anyio.wait_writable(fd)
-            piece = piece[os.write(fd, piece) :]
+            with suppress(BlockingIOError):  # somebody who shares the terminal made it non-blocking
+                piece = piece[os.write(fd, piece) :]
 
 
 class Terminal:
@@ -104,7 +120,7 @@ class Terminal:
 
     @staticmethod
     def open() -> "Terminal | None":
-        """The terminal of this process, None where nobody can answer: no terminal, or run in the background."""
+        """The terminal of this process; None without one, or when run in the background of one."""
         try:
             name = os.ttyname(sys.stdin.fileno()) if sys.stdin.isatty() else "/dev/tty"
             fd = os.open(name, os.O_RDWR | os.O_NOCTTY)
@@ -127,7 +143,11 @@ class Terminal:
         await write(self._fd, text.encode("utf-8", "backslashreplace"))
 
     async def read_line(self) -> str | None:
-        """What the user types up to the end of the line; None at the end of input."""
+        """What the user types from now on up to the end of the line; None at the end of input.
+
+        What was typed before the question stood there is no answer to it.
+        """
+        termios.tcflush(self._fd, termios.TCIFLUSH)
         line = b""
         while not line.endswith(b"\n"):
             await anyio.wait_readable(self._fd)

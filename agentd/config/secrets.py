@@ -2,8 +2,8 @@
 
 Standard library only, as `boot.py` uses it before anything else is loaded.
 
-A variable deleted from `os.environ` still stands where the kernel put it when the process started. There every
-process of the user can read it, through `/proc/<pid>/environ`, and a command of the model's is one.
+A variable deleted from `os.environ` still stands where the kernel put it when the process started. There any
+process of the user can read it, through `/proc/<pid>/environ`, and the model's commands are such processes.
 So the values are overwritten there too, and the process is closed to its equals (no core dump, no ptrace).
 """
 

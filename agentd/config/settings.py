@@ -1,8 +1,8 @@
 """The user's configuration: one TOML file and two variables, checked to the letter.
 
-Nothing here raises. What is wrong becomes a `Problem` with file, line and key, and what is right still counts.
-A key that is wrong is as if it were not there; a provider that would not work without it is left out. No message
-shows a value that may be a secret. No file of a workspace is read: none may change a setting.
+Nothing here raises. What is wrong becomes a `Problem` with file, line and key, and what is right still
+counts. A key that is wrong is as if it were not there; a provider that would not work without it is left out.
+No message shows a value that may be a secret. No file of a workspace is read: none may change a setting.
 """
 
 import os
@@ -68,8 +68,8 @@ class ProviderSettings:
 class Settings:
     """What is in force, and why.
 
-    `model` is "provider/model". `path` is the file that was read, None where there was none. `origins` says of
-    `model`, `mode`, `allow_full` and each `providers.<name>` where it comes from: `<file>:<line>`,
+    `model` is "provider/model". `path` is the file that was read, None where there was none. `origins` says
+    of `model`, `mode`, `allow_full` and each `providers.<name>` where it comes from: `<file>:<line>`,
     `environment AGENTD_MODEL` or `default`.
     """
 
@@ -165,7 +165,7 @@ def _settings(
         else "default",
         **{dotted(("providers", name)): document.origin(("providers", name)) for name in providers},
     }
-    return Settings(model, mode or "ask", allow_full, providers, tuple(document.problems), path, origins)
+    return Settings(model, mode or "ask", allow_full, providers, _sorted(document.problems), path, origins)
 
 
 def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:
@@ -241,7 +241,7 @@ def _base_url(table: Table) -> str | None:
     except ValueError:
         table.complain("base_url", f"is no valid address; {_EXAMPLES['base_url']}")
         return None
-    if parts.username is not None or any(looks_secret(name) for name, _ in parse_qsl(parts.query)):
+    if "@" in parts.netloc or any(looks_secret(name) for name, _ in parse_qsl(parts.query)):
         table.complain("base_url", f"holds credentials; {_USE_VARIABLE}")
     elif parts.scheme not in ("http", "https"):
         table.complain("base_url", f"has to begin with http:// or https://; {_EXAMPLES['base_url']}")
@@ -267,12 +267,13 @@ def _models(provider: Table) -> dict[str, ModelSettings]:
                 reasoning=entry.flag("reasoning") or False,
                 efforts=entry.choices("efforts", get_args(Effort)) or (),
             )
-            if entry.is_sound:
-                found[name] = model
+            usable = entry.is_sound
             for key, value in entry.unknown(_MODEL):
-                entry.complain(
-                    key, _dotted_name(entry, key) if isinstance(value, dict) else _not_known(key, _MODEL)
-                )
+                is_part_of_name = isinstance(value, dict)
+                entry.complain(key, _dotted_name(entry, key) if is_part_of_name else _not_known(key, _MODEL))
+                usable = usable and not is_part_of_name
+            if usable:
+                found[name] = model
     return found
 
 
@@ -285,3 +286,8 @@ def _not_known(name: str, known: Collection[str]) -> str:
     if looks_secret(name):
         return _USE_VARIABLE
     return f"is no known key{meant(name, known)}; known here: {', '.join(known)}"
+
+
+def _sorted(problems: list[Problem]) -> tuple[Problem, ...]:
+    """In the order of the file; those without a line first."""
+    return tuple(sorted(problems, key=lambda problem: -1 if problem.line is None else problem.line))

@@ -1,4 +1,4 @@
-"""On which line of a TOML document each key stands: `tomllib` does not tell, and an error message needs it."""
+"""On which line of a TOML document each key stands: `tomllib` does not say, and error messages need it."""
 
 import re
 from dataclasses import dataclass, field
@@ -31,8 +31,8 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 class _Scan:
     """A walk over the tokens of a document.
 
-    `key` is the key being read, None behind its `=`; `table` is what it is relative to, `current` what is being
-    given a value; `outer` holds, for each open bracket of a value, the bracket and the table around it.
+    `key` is the key being read, None behind its `=`; `table` is what it is relative to, `current` what is
+    being given a value; `outer` holds, for each open bracket of a value, the bracket and the table around it.
     """
 
     lines: dict[KeyPath, int] = field(default_factory=dict)

@@ -9,6 +9,7 @@ import ipaddress
 import json
 import os
 import ssl
+import string
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ _HEADERS = {
     "Content-Type": "application/json",
     "User-Agent": f"agentd/{__version__}",
 }
+_AROUND_KEYS = "\"'\ufeff\u200b\u00a0" + string.whitespace
 _ERROR_BODY_BYTES = 64 * 1024
 _ERROR_BODY_SECONDS = 10.0
 
@@ -143,7 +145,7 @@ class Endpoint:
             base = httpx.URL(self._base_url.strip()).copy_with(fragment=None)
         except httpx.InvalidURL as error:
             raise self._bad_address(f"is no URL ({error})") from None
-        if base.scheme not in ("http", "https") or not base.host:
+        if base.scheme not in ("http", "https") or not base.host or "[" in base.host:
             raise self._bad_address('must be like "http://127.0.0.1:11434/v1"')
         if base.userinfo:
             raise self._bad_address("holds a user name or password: remove it, and set api_key_env instead")
@@ -156,7 +158,7 @@ class Endpoint:
 
     def _key(self) -> str | None:
         """The key without what copying adds to it: blanks, a byte order mark, quotes. Empty is none."""
-        key = (self._api_key or "").strip().strip("\ufeff\"'").strip()
+        key = (self._api_key or "").strip(_AROUND_KEYS)
         if any(not "!" <= character <= "~" for character in key):
             raise ProviderError(
                 "auth",

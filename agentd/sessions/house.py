@@ -56,7 +56,7 @@ class House:
     editor: Editor
     environment: Mapping[str, str]
     sources: Sources
-    start_soon: Callable[..., None]
+    start_soon: Callable[..., object]
 
     def check_mode(self, mode: Mode | None) -> None:
         """Raise `RpcError` unsupported for a mode that may not be chosen here."""

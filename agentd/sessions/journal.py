@@ -45,6 +45,7 @@ __all__ = [
     "JournalError",
     "JournalLocked",
     "JournalTooNew",
+    "holder",
     "read",
     "read_ends",
 ]
@@ -331,3 +332,8 @@ def _read_pid(path: Path) -> int | None:
     except (OSError, ValueError, OverflowError):
         return None
     return pid
+
+
+def holder(path: Path) -> int | None:
+    """The process that holds a session's journal, as far as it is known; None where nobody does."""
+    return _read_pid(path)

@@ -228,8 +228,10 @@ class Run:
         decision = judge()
         if isinstance(decision, Deny):
             return Verdict(False, decision.reason)
-        if isinstance(decision, Allow) or action.subject is None:
+        if isinstance(decision, Allow):
             return Verdict(allowed=True)
+        if action.subject is None:
+            return Verdict(False, f'Tool "{call.name}" needs the user\'s permission and cannot ask for it.')
         return await self._ground.questions.ask(
             Asked(
                 self._log.state.session_id,

@@ -5,6 +5,7 @@ tool calls, questions) is kept too: recovery closes it.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,6 +27,7 @@ from agentd.protocol.events import (
 )
 from agentd.protocol.messages import (
     AssistantMessage,
+    ContentBlock,
     EditDetails,
     FileAction,
     Message,
@@ -119,7 +121,7 @@ class SessionState:
     def _title_from_messages(self) -> str:
         for message in self.messages:
             if isinstance(message, UserMessage):
-                return title_of(message)
+                return title_of_blocks(message.content)
         return ""
 
     def unique_call_id(self, wanted: str | None, new_id: str) -> str:
@@ -186,9 +188,9 @@ class SessionState:
         self.run = None
 
 
-def title_of(message: UserMessage) -> str:
+def title_of_blocks(blocks: Sequence[ContentBlock]) -> str:
     """A title from the first line of a prompt."""
-    for block in message.content:
+    for block in blocks:
         if isinstance(block, TextContent) and block.text.strip():
             line = " ".join(block.text.strip().splitlines()[0].split())
             return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "…"

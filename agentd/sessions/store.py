@@ -1,13 +1,14 @@
 """All sessions: those open in this process, and those that lie in the data folder.
 
-One file per session, `sessions/<workspace>/<sessionId>.jsonl`, where `<workspace>` is a digest of the folder's
-path. A session is opened by taking its journal over; while another process holds it, it can be read only.
+One file per session, `sessions/<workspace>/<sessionId>.jsonl`, where `<workspace>` is a digest of the
+folder's path. A session is opened by taking its journal over; while another process holds it, it can be read
+only.
 """
 
 import hashlib
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,16 @@ from agentd.protocol.methods import (
     SessionNewParams,
 )
 from agentd.sessions.house import House
-from agentd.sessions.journal import Contents, Journal, JournalError, JournalLocked, JournalTooNew, read, read_ends
+from agentd.sessions.journal import (
+    Contents,
+    Journal,
+    JournalError,
+    JournalLocked,
+    JournalTooNew,
+    holder,
+    read,
+    read_ends,
+)
 from agentd.sessions.records import Reader
 from agentd.sessions.session import Session, Stop, reading
 from agentd.sessions.state import SessionState
@@ -146,7 +156,7 @@ class Sessions:
         return session
 
     def latest(self, root: Path, prompt_id: str | None) -> str | None:
-        """The session for a prompt that names none: the one that knows `prompt_id`, else the one last used."""
+        """The session for a prompt that names none: one that knows `prompt_id`, else the one last used."""
         if prompt_id is not None:
             for session in self._open.values():
                 if session.root == root and session.knows_prompt(prompt_id):
@@ -169,12 +179,12 @@ class Sessions:
             return result.model_copy(update={"session": locked})
         return session.get(params.before, params.limit)
 
-    async def list(self, params: SessionListParams, root: Path | None) -> SessionListResult:
+    async def listing(self, params: SessionListParams, root: Path | None) -> SessionListResult:
         """Sessions, newest first, of one workspace folder or of all; the cursor is a place in that order."""
         stored = await anyio.to_thread.run_sync(self._stored, root)
         infos = {info.session_id: info for info in stored}
         infos |= {s.session_id: s.info for s in self._open.values() if root is None or s.root == root}
-        ordered = sorted(infos.values(), key=_newest_first, reverse=True)
+        ordered = sorted(infos.values(), key=_cursor, reverse=True)
         if params.cursor is not None:
             ordered = [info for info in ordered if _cursor(info) < params.cursor]
         page = ordered[: params.limit]
@@ -238,7 +248,7 @@ class Sessions:
 class NewSession:
     """A session that clients have not been told of yet."""
 
-    def __init__(self, session: Session, introduce: Any) -> None:
+    def __init__(self, session: Session, introduce: Callable[[], None]) -> None:
         self.session = session
         self.introduce = introduce
 
@@ -300,7 +310,7 @@ def _summary(path: Path) -> SessionInfo | None:
         "seq": last.get("seq", info.seq),
         "updated_at": last.get("time", info.updated_at),
         "message_count": info.message_count + messages,
-        "locked_by": _holder(path),
+        "locked_by": holder(path),
     }
     return info.model_copy(update=update)
 
@@ -320,24 +330,13 @@ def _type(record: dict[str, Any]) -> str | None:
     return event.get("type") if isinstance(event, dict) else None
 
 
-def _holder(path: Path) -> int | None:
-    return None
-
-
-def _newest_first(info: SessionInfo) -> str:
-    return _cursor(info)
-
-
 def _cursor(info: SessionInfo) -> str:
     return f"{info.updated_at}~{info.session_id}"
 
 
 def _not_found(session_id: str) -> RpcError:
     return RpcError(
-        "sessionNotFound", f'There is no session "{session_id}".', hint="agentd/session/list tells which there are."
+        "sessionNotFound",
+        f'There is no session "{session_id}".',
+        hint="agentd/session/list tells which there are.",
     )
-
-
-def workspaces(sessions: Iterator[Session]) -> set[Path]:
-    """The folders that sessions are open in."""
-    return {session.root for session in sessions}

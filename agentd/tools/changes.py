@@ -1,7 +1,7 @@
-"""Changing one file: prepared against what the model has seen, shown as a diff, applied to the same content only.
+"""Changing one file: prepared against what the model has seen, applied to that same content only.
 
-Between preparing and running lies the user's answer, which may take minutes. So the content is looked at again when
-the change runs, under the file's lock; what the user approved is what is written, or nothing.
+Between preparing and running lies the user's answer, which may take minutes. So the content is looked at
+again when the change runs, under the file's lock; what the user approved is what is written, or nothing.
 """
 
 from collections.abc import Callable
@@ -44,8 +44,8 @@ class _Prepared:
 async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, rebase: bool) -> Action:
     """The action that revises a file. Raises WorkspaceError when it cannot be done.
 
-    `rebase`: when the file differs by then only through changes that this session made itself, revise the newer
-    text instead of refusing.
+    `rebase`: when the file differs by then only through changes that this session made itself, revise the
+    newer text instead of refusing.
     """
     await _refuse_unsaved(context, place)
     prepared = await in_thread(_prepare, place, revise, context.seen)
@@ -90,7 +90,8 @@ def _present_text(place: Place, before: Snapshot, seen: SeenFiles) -> Text:
     if not seen.knows(place.path):
         raise WorkspaceError(
             "unseen",
-            f"'{place.shown}' exists and was not read in this session. Read it with read_file first, then change it.",
+            f"'{place.shown}' exists and was not read in this session. Read it with read_file first, then "
+            "change it.",
         )
     if not seen.is_current(place.path, before.data):
         raise files.stale(place)

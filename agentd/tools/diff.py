@@ -1,14 +1,16 @@
 """Unified diffs between the bytes of two versions of a file.
 
-Lines end at `\\n` alone, as for git and patch, so that a change of line ends or of the byte order mark is seen. What
-is compared is exact; what is shown has U+FFFD where bytes are not valid. The work stays near-linear for large
-files: equal ends are cut off first, then lines that occur once in both versions anchor the rest (patience diff).
+Lines end at `\\n` alone, as for git and patch, so that a change of line ends or of the byte order mark is
+seen. What is compared is exact; what is shown has U+FFFD where bytes are not valid. The work stays
+near-linear for large files: equal ends are cut off first, then lines that occur once in both versions anchor
+the rest (patience diff).
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 
 from agentd.protocol.messages import FileAction, FileChange
 from agentd.workspace.paths import Place, WorkspaceError
@@ -25,7 +27,8 @@ Block = tuple[int, int, int, int]
 def file_change(place: Place, before: bytes | None, after: bytes) -> FileChange:
     """What a change does to a file; `before` is None for a new one.
 
-    Both must be text (`workspace.text.decode`). Raises WorkspaceError `too_large` for a patch nobody could review.
+    Both must be text (`workspace.text.decode`). Raises WorkspaceError `too_large` for a patch nobody could
+    review.
     """
     old, new = _lines(before or b""), _lines(after)
     blocks = list(changed_blocks(old, new))
@@ -35,8 +38,8 @@ def file_change(place: Place, before: bytes | None, after: bytes) -> FileChange:
     if len(patch) > _MAX_PATCH:
         raise WorkspaceError(
             "too_large",
-            f"The change to '{name}' is too large to be shown for approval ({len(patch):,} characters). Make it in "
-            "smaller parts.",
+            f"The change to '{name}' is too large to be shown for approval ({len(patch):,} characters). "
+            "Make it in smaller parts.",
         )
     action: FileAction = "created" if before is None else "changed"
     return FileChange(
@@ -86,7 +89,7 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
             yield a, b, c, d
             continue
         edges = [(a - 1, c - 1), *anchors, (b, d)]
-        gaps = [(i + 1, k, j + 1, m) for (i, j), (k, m) in zip(edges, edges[1:], strict=False)]
+        gaps = [(i + 1, k, j + 1, m) for (i, j), (k, m) in pairwise(edges)]
         pending.extend(reversed(gaps))
 
 
@@ -157,7 +160,7 @@ def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[Block]) -> Ite
 
 
 def _span(start: int, end: int) -> str:
-    """Lines as a hunk's head counts them: from 1, an empty span by the line before it, a count of 1 left out."""
+    """Lines as a hunk's head counts them: from 1; an empty span by the line before it; no count of 1."""
     if end - start == 1:
         return str(start + 1)
     return f"{start + 1 if end > start else start},{end - start}"

@@ -17,9 +17,9 @@ class EditFile:
 
     name = "edit_file"
     description = (
-        "Replace text in a file that you have read. old_string must be in the file exactly as it stands, indentation "
-        "included, without the line numbers of read_file, and only once: take in enough lines around it, or set "
-        "replace_all. Both strings are literal. The file's own line ends are kept."
+        "Replace text in a file that you have read. old_string must be in the file exactly as it stands, "
+        "indentation included, without the line numbers of read_file, and only once: take in enough lines "
+        "around it, or set replace_all. Both strings are literal. The file's own line ends are kept."
     )
     kind: ToolKind = "edit"
     parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed

@@ -20,8 +20,9 @@ class FindFiles:
 
     name = "find_files"
     description = (
-        "Find files by name at any depth. `*.py` looks at names, `src/**/*.ts` at whole paths; `*`, `**`, `?`, `[ab]` "
-        "and `{a,b}` work. Files that .gitignore excludes, and .git, are left out; hidden files are not."
+        "Find files by name at any depth. `*.py` looks at names, `src/**/*.ts` at whole paths; `*`, `**`, "
+        "`?`, `[ab]` and `{a,b}` work. Files that .gitignore excludes, and .git, are left out; hidden "
+        "files are not."
     )
     kind: ToolKind = "search"
     parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed

@@ -21,8 +21,9 @@ class ListDirectory:
 
     name = "list_directory"
     description = (
-        "List a folder of the workspace: one name a line, folders with a trailing /, links with an arrow to their "
-        "target. Hidden and ignored files are shown too. To find files at any depth, use find_files."
+        "List a folder of the workspace: one name a line, folders with a trailing /, links with an arrow "
+        "to their target. Hidden and ignored files are shown too. To find files at any depth, use "
+        "find_files."
     )
     kind: ToolKind = "read"
     parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed
@@ -30,7 +31,7 @@ class ListDirectory:
         "properties": {
             "path": {
                 "type": "string",
-                "description": "The folder, relative to the workspace or absolute. Default: the workspace itself.",
+                "description": "The folder, relative to the workspace or absolute. Default: the workspace.",
             }
         },
         "additionalProperties": False,
@@ -61,7 +62,8 @@ async def _list(place: Place) -> ToolResult:
     lines = clipped(entries[:_MAX_ENTRIES], _RESERVE)
     if len(lines) < len(entries):
         lines.append(
-            f"({len(entries) - len(lines)} more entries, not shown; use find_files with a glob to narrow them)"
+            f"({len(entries) - len(lines)} more entries, not shown; use find_files with a glob to narrow "
+            "them)"
         )
     return ToolResult.text("\n".join(lines))
 

@@ -33,9 +33,9 @@ class ReadFile:
 
     name = "read_file"
     description = (
-        "Read a text file of the workspace. Lines are shown as `number | text`; the number and the bar are not part of "
-        "the file. A long file comes in parts: go on with the offset named at the end. Read a file before you change "
-        "it."
+        "Read a text file of the workspace. Lines are shown as `number | text`; the number and the bar are "
+        "not part of the file. A long file comes in parts: go on with the offset named at the end. Read a "
+        "file before you change it."
     )
     kind: ToolKind = "read"
     parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed
@@ -92,7 +92,8 @@ def _content(place: Place, document: OpenDocument | None) -> tuple[bytes, list[s
     except BinaryContent as error:
         raise WorkspaceError(
             "binary",
-            f"'{place.shown}' is a binary file, not text. Use bash with file, xxd or strings to look into it.",
+            f"'{place.shown}' is a binary file, not text. Use bash with file, xxd or strings to look into "
+            "it.",
         ) from error
     if document is not None:
         text = text.with_text(visible(document.text))

@@ -1,7 +1,7 @@
 """Replacing text by literal text, and saying why it could not be done.
 
-A line end in `old` or `new` stands for the file's own (`\\r\\n`, `\\n` or a lone `\\r`), since the model is shown lines
-without their ends. Lines that `old` and `new` begin or end with in common keep their bytes.
+A line end in `old` or `new` stands for the file's own (`\\r\\n`, `\\n` or a lone `\\r`), since the model is
+shown lines without their ends. Lines that `old` and `new` begin or end with in common keep their bytes.
 """
 
 import re
@@ -40,8 +40,8 @@ class Replaced:
 def replace(text: str, old: str, new: str, *, every: bool, name: str) -> Replaced:
     """Replace the one place where `old` stands, or every one. `new` is literal whatever it holds.
 
-    Raises WorkspaceError `no_match` when there is none, or several and not `every`; places that overlap count.
-    `name` is the file in the message.
+    Raises WorkspaceError `no_match` when there is none, or several and not `every`; places that overlap
+    count. `name` is the file in the message.
     """
     exact = "\r" in old and old in text  # the model knows this line end, so it means the new one too
     pattern = re.compile(re.escape(old) if exact else _LINE_END.join(map(re.escape, lines_split(old))))
@@ -73,7 +73,7 @@ def _overlapping(pattern: re.Pattern[str], text: str) -> list[Span]:
 
 
 def _fitted(text: str, span: Span, old: str, new: str) -> str:
-    """`new` with the line ends of the place it goes to, and the file's own bytes for what `old` and `new` share."""
+    """`new` with the line ends of its place, and the file's own bytes for lines that both strings share."""
     present = lines_with_ends(text[span[0] : span[1]])
     old_lines, new_lines = lines_with_ends(old), lines_with_ends(new)
     shortest = min(len(old_lines), len(new_lines))
@@ -114,8 +114,8 @@ def _ambiguous(text: str, spans: Sequence[Span], name: str) -> str:
     more = ", ..." if len(spans) > _MAX_LISTED else ""
     count = f"{len(spans)}{'+' if len(spans) >= _MAX_COUNTED else ''}"
     return (
-        f"old_string occurs {count} times in '{name}', at lines {', '.join(numbers)}{more}. Nothing was changed. Add "
-        "lines around it so that it occurs once, or set replace_all to change every one."
+        f"old_string occurs {count} times in '{name}', at lines {', '.join(numbers)}{more}. Nothing was "
+        "changed. Add lines around it so that it occurs once, or set replace_all to change every one."
     )
 
 
@@ -167,7 +167,7 @@ def _find_lines(lines: Sequence[str], wanted: Sequence[str], normalised: Callabl
 
 def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Where the region would begin whose line is most like the most telling line of `wanted`."""
-    from difflib import SequenceMatcher  # noqa: PLC0415 - only for a refusal
+    from difflib import SequenceMatcher  # only for a refusal
 
     offset, key = max(enumerate(wanted), key=lambda pair: len(pair[1].strip()))
     matcher = SequenceMatcher(None, b=key.strip()[:_MAX_COMPARED], autojunk=False)

@@ -18,14 +18,14 @@ _MAX_CONTEXT = 20
 
 
 class SearchFiles:
-    """Searches the files below a folder, or one file, line by line. Unsaved open documents count as they are."""
+    """Searches the files below a folder, or one file, line by line. Unsaved documents count."""
 
     name = "search_files"
     description = (
-        "Search the contents of files with a regular expression (Python syntax; put a backslash before special "
-        "characters that you mean literally). Each line is matched by itself. Results read `path:line: text`, with "
-        "context lines as `path-line- text`. Files that .gitignore excludes, binary files and files that may hold "
-        "secrets are left out; hidden files are not."
+        "Search the contents of files with a regular expression (Python syntax; put a backslash before "
+        "special characters that you mean literally). Each line is matched by itself. Results read "
+        "`path:line: text`, with context lines as `path-line- text`. Files that .gitignore excludes, "
+        "binary files and files that may hold secrets are left out; hidden files are not."
     )
     kind: ToolKind = "search"
     parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed
@@ -108,6 +108,7 @@ async def _buffers(context: ToolContext, place: Place) -> dict[str, str]:
 
 def _told(outcome: SearchOutcome, *, separate: bool) -> ToolResult:
     pairs = [pair for result in outcome.found for pair in _lines(result, separate)]
+    pairs = pairs[1:] if separate else pairs
     lines = clipped([line for line, _ in pairs], NOTES_BYTES)
     if len(lines) < len(pairs):
         outcome.end.cut = outcome.end.cut or "size"
@@ -119,7 +120,7 @@ def _told(outcome: SearchOutcome, *, separate: bool) -> ToolResult:
 
 
 def _lines(result: Mapping[str, Any], separate: bool) -> Iterator[tuple[str, bool]]:
-    """The result of one file line by line, and whether it is a match. `--` stands where lines are left out."""
+    """The result of one file, line by line, and whether it is a match. `--` before each group."""
     path = shown(result["file"])
     expected = None
     for number, text, is_match in result["lines"]:

@@ -15,8 +15,8 @@ def notes(outcome: SearchOutcome, noun: str, shown: int) -> list[str]:
     said: list[str] = []
     if outcome.stuck:
         said.append(
-            f"stopped after {SEARCH_SECONDS:.0f} s within one match, so there may be more: the pattern backtracks "
-            "too much; make it simpler"
+            f"stopped after {SEARCH_SECONDS:.0f} s within one match, so there may be more: the pattern "
+            "backtracks too much; make it simpler"
         )
     elif end.cut == "time":
         said.append(f"stopped after {SEARCH_SECONDS:.0f} s, so there may be more; narrow the path or glob")

@@ -58,7 +58,7 @@ def holds_secrets(place: Place) -> bool:
 
 
 def refusal(error: WorkspaceError) -> Action:
-    """An action that only says why not. A bad path is raised instead, which the loop reports as a failed call."""
+    """An action that only says why not. A bad path is raised instead: the loop reports a failed call."""
     if isinstance(error, PathError):
         raise error
 
@@ -81,7 +81,7 @@ def title(text: str) -> str:
 
 
 def locations(given: Any, context: ToolContext, line: Any = None) -> tuple[Location, ...]:
-    """The place that an unchecked path argument seems to name, with a 0-based line; none when it is outside."""
+    """The place that an unchecked path argument seems to name, with a 0-based line; none when outside."""
     uri = lexical_uri(context.root, given) if isinstance(given, str) else None
     if uri is None:
         return ()

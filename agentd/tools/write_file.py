@@ -17,9 +17,9 @@ class WriteFile:
 
     name = "write_file"
     description = (
-        "Create a file, or replace all of one that you have read. The content is stored exactly as sent, so end it with "
-        "a newline where the file should have one. Missing folders are created. To change a part of a file, use "
-        "edit_file."
+        "Create a file, or replace all of one that you have read. The content is stored exactly as sent, "
+        "so end it with a newline where the file should have one. Missing folders are created. To change a "
+        "part of a file, use edit_file."
     )
     kind: ToolKind = "edit"
     parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed
@@ -47,7 +47,7 @@ class WriteFile:
 
             def revise(old: Text | None) -> Revision:
                 check_insertable(content, old, place.relative)
-                # The mark is not part of the text the model sees; one that it sends all the same is the file's.
+                # The model does not see the mark; one that it sends all the same is the file's own.
                 text = content.removeprefix("\ufeff") if old is not None and old.mark else content
                 return Revision(text, "Replaced")
 

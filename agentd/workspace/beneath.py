@@ -1,8 +1,8 @@
 """Opening directories beneath a root with no link on the way.
 
-Checking a path and then opening it by name leaves a gap in which a component can become a link to anywhere. So
-the last step is always relative to an open directory, and the directory is reached without following any link:
-by `openat2(2)` with RESOLVE_BENEATH where the kernel has it, else one O_NOFOLLOW step per component.
+Checking a path and then opening it by name leaves a gap in which a component can become a link to anywhere.
+So the last step is always relative to an open directory, and the directory is reached without following any
+link: by `openat2(2)` with RESOLVE_BENEATH where the kernel has it, else one O_NOFOLLOW step per component.
 """
 
 import errno
@@ -28,7 +28,7 @@ _Openat2 = Callable[[int, bytes], int]
 
 @contextmanager
 def directory(root: Path, parts: Sequence[str]) -> Iterator[int]:
-    """The directory at `parts` below `root`, open while the block runs. `root` itself may be reached by links.
+    """The directory at `parts` below `root`, open while the block runs. `root` may be reached by links.
 
     Raises OSError: ELOOP or ENOTDIR when a component is a link, ENOENT when it is missing.
     """
@@ -71,7 +71,7 @@ def _openat2() -> _Openat2 | None:
     """The system call, or None where it does not work: it is tried, since a container may forbid it."""
     if sys.platform != "linux":
         return None
-    import ctypes  # noqa: PLC0415 - costs milliseconds at start that only file work should pay
+    import ctypes  # costs milliseconds at start that only file work should pay
 
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long

@@ -20,7 +20,7 @@ LINGER_SECONDS = 0.2
 # From SIGTERM to SIGKILL on timeout and cancel.
 GRACE_SECONDS = 0.5
 # From SIGKILL until the warden is given up: a little more than the warden's own patience.
-KILL_SECONDS = 4.0
+KILL_SECONDS = 2.3
 
 _TERMINATE = b"t"
 _READ_BYTES = 64 * 1024
@@ -75,6 +75,7 @@ class Command:
 
     def __init__(self, warden: socket.socket, program: str, cwd: Path) -> None:
         """Takes over the socket of a warden that waits. Raises OSError when there is no pipe to be had."""
+        self._output_write_end: int | None
         self._output, self._output_write_end = os.pipe()
         os.set_blocking(self._output, False)
         self._warden = warden
@@ -84,10 +85,10 @@ class Command:
         self._live = LiveOutput()
         self._output_ended = anyio.Event()
         self._unread = b""
-        self._has_job = False
+        self._has_job = self._has_orders = False
         self._status: int | None = None
         self._failure: SpawnError | None = None
-        self._gone = self._lost = self._leftovers = False
+        self._gone = self._warden_left = self._lost = self._leftovers = False
         self._survivors = 0
 
     async def run(self, job: bytes, timeout: float, output: LiveSink) -> bool:
@@ -109,7 +110,7 @@ class Command:
                 timed_out = await self._live_and_die(job, timeout)
             finally:
                 reading.cancel()
-                self._live.feed(self._capture.finish(), anyio.current_time())
+                self._live.feed(self._capture.finish())
                 self._live.close()
         if watcher_failed:
             raise watcher_failed[0]
@@ -136,14 +137,24 @@ class Command:
 
     def terminate(self) -> None:
         """Ask all its processes to end (SIGTERM)."""
-        if self._has_job:
+        if self._has_job and not self._gone:
+            self._has_orders = True
             with suppress(ConnectionError, BlockingIOError):  # it is over, or has been asked many times
                 self._warden.send(_TERMINATE)
 
-    def close(self) -> None:
-        """Let go of it; a warden that still lives kills what is left."""
-        self._warden.close()
+    def release(self) -> socket.socket | None:
+        """Let go of it. Gives back the warden where it is free for another command."""
         os.close(self._output)
+        self._close_write_end()
+        if self._gone and not (self._has_orders or self._lost or self._warden_left):
+            return self._warden
+        self._warden.close()  # it kills what is left, and ends
+        return None
+
+    def _close_write_end(self) -> None:
+        if self._output_write_end is not None:
+            os.close(self._output_write_end)
+            self._output_write_end = None
 
     async def _live_and_die(self, job: bytes, timeout: float) -> bool:
         try:
@@ -168,6 +179,7 @@ class Command:
             with anyio.move_on_after(grace):
                 await self._wait_until_gone()
         if not self._gone:
+            self._has_orders = True
             with suppress(OSError):  # ENOTCONN: the warden went in this moment
                 self._warden.shutdown(socket.SHUT_WR)  # the order to kill
             with anyio.move_on_after(KILL_SECONDS):
@@ -181,13 +193,19 @@ class Command:
             await self._hear()
 
     async def _send(self, job: bytes) -> None:
+        """Give the warden its job, and with the first byte the pipe for the output."""
         left = memoryview(job)
         while left:
             try:
-                left = left[self._warden.send(left) :]
+                if self._output_write_end is None:
+                    left = left[self._warden.send(left) :]
+                else:
+                    left = left[socket.send_fds(self._warden, [left], [self._output_write_end]) :]
+                    self._close_write_end()
             except BlockingIOError:
                 await anyio.wait_writable(self._warden)
             except ConnectionError:
+                self._close_write_end()
                 return  # the warden was killed: its end of file tells
         self._has_job = True
 
@@ -200,6 +218,7 @@ class Command:
             return
         except ConnectionError:
             data = b""
+        self._warden_left = not data
         self._gone = self._gone or not data
         *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
@@ -210,12 +229,14 @@ class Command:
         if word == "exit":
             self._status = int(rest[0])
         elif word == "failed":
+            self._gone = True
             self._failure = spawn_error(self._program, self._cwd, int(rest[1]), rest[0])
         elif word == "lost":
             self._lost = True
         elif word == "done":
             self._gone = True
             self._leftovers, self._survivors = rest[0] != "0", int(rest[1])
+            self._warden_left = self._warden_left or self._survivors > 0
 
     async def _read_output(self, scope: anyio.CancelScope) -> None:
         """Read until all who could write are gone."""
@@ -228,7 +249,7 @@ class Command:
                     continue
                 if not data:
                     break
-                self._live.feed(self._capture.feed(data), anyio.current_time())
+                self._live.feed(self._capture.feed(data))
             self._output_ended.set()
 
 
@@ -245,7 +266,7 @@ def encode_job(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> bytes:
             "env": {_wire(name): _wire(value) for name, value in env.items()},
         }
     except UnicodeEncodeError as error:
-        message = f"Cannot start {argv[0]}: {ascii(error.object[error.start : error.end])} is no character."
+        message = f"Cannot start {argv[0]}: {error.object[error.start : error.end]!a} is no character."
         raise SpawnError(message, errno.EILSEQ) from error
     text = json.dumps(job).encode()
     return len(text).to_bytes(4, "big") + text
@@ -265,6 +286,7 @@ _WAYS_OUT = {
 
 
 def spawn_error(program: str, cwd: Path, number: int, step: str) -> SpawnError:
+    """The refusal with this errno in words. `step` is where it came: `fork`, `cwd` or `exec`."""
     reason = os.strerror(number)
     if step == "cwd":
         return SpawnError(f"Cannot start {program}: the folder {cwd} cannot be entered: {reason}.", number)

@@ -1,8 +1,8 @@
 """Reading and writing whole files, byte for byte.
 
-Reading never hangs: what a name leads to is looked at before it is opened, and it is opened so that a pipe or a
-device put in its place does not block. Writing is atomic: the old content or the new, never half of one. All of
-it blocks, so it is called in a thread.
+Reading never hangs: what a name leads to is looked at before it is opened, and it is opened so that a pipe or
+a device put in its place does not block. Writing is atomic: the old content or the new, never half of one.
+All of it blocks, so it is called in a thread.
 """
 
 import errno
@@ -45,7 +45,7 @@ class Snapshot:
 
 
 def read(place: Place) -> Snapshot:
-    """The whole file. Raises MissingFile, or WorkspaceError for what is no regular file, too large or denied."""
+    """The whole file. Raises MissingFile, or WorkspaceError for what is no file, too large or denied."""
     with _explained(place), _parent(place) as (parent, name):
         _check_readable(place, os.stat(name, dir_fd=parent, follow_symlinks=False))
         fd = os.open(name, _OPEN_FLAGS, dir_fd=parent)
@@ -66,11 +66,11 @@ def read_if_present(place: Place) -> Snapshot | None:
 def write(place: Place, data: bytes, before: Snapshot | None) -> None:
     """Make `data` the content of the file, which was `before` (None: it was not there).
 
-    Atomic, on the disk when this returns. Keeps mode (but no setuid), owner, extended attributes and ACL; a file
-    with several names, or of another owner, is written in place, so that it stays one. Creates missing folders.
-    Raises WorkspaceError: `stale` when the file is no longer as it was, `denied` when it is read-only, `storage`
-    when the disk refuses; the old content stays. Between the last look and the rename a moment remains in which
-    another program's write can be lost; the system offers nothing to close it.
+    Atomic, on the disk when this returns. Keeps mode (but no setuid), owner, extended attributes and ACL; a
+    file with several names, or of another owner, is written in place, so that it stays one. Creates missing
+    folders. Raises WorkspaceError: `stale` when the file is no longer as it was, `denied` when it is
+    read-only, `storage` when the disk refuses; the old content stays. Between the last look and the rename a
+    moment remains in which another program's write can be lost; the system offers nothing to close it.
     """
     with _explained(place):
         if before is None:
@@ -86,12 +86,13 @@ def write(place: Place, data: bytes, before: Snapshot | None) -> None:
 
 
 def check_writable(place: Place, status: os.stat_result) -> None:
-    """Refuse a read-only file, also for root, for whom the system would not. Raises WorkspaceError `denied`."""
+    """Refuse a read-only file, also for root, for whom the system would not. Raises `denied`."""
     if not status.st_mode & 0o222:
         mode = stat.S_IMODE(status.st_mode)
         raise WorkspaceError(
             "denied",
-            f"'{place.shown}' is read-only (mode {mode:04o}). Ask the user before making it writable with chmod.",
+            f"'{place.shown}' is read-only (mode {mode:04o}). Ask the user before making it writable with "
+            "chmod.",
         )
 
 
@@ -157,8 +158,8 @@ def _read_all(place: Place, file: io.FileIO) -> bytes:
 def _too_large(place: Place, size: str) -> WorkspaceError:
     return WorkspaceError(
         "too_large",
-        f"'{place.shown}' is {size}; files over {MAX_BYTES // 2**20} MB are not read. Use search_files to find lines "
-        "in it, or bash with head, tail or sed -n to see a part.",
+        f"'{place.shown}' is {size}; files over {MAX_BYTES // 2**20} MB are not read. Use search_files to "
+        "find lines in it, or bash with head, tail or sed -n to see a part.",
     )
 
 

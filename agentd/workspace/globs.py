@@ -1,7 +1,7 @@
 """Patterns for file names: `*`, `?`, `**`, `[...]` and `{a,b}`.
 
-A pattern without `/` is for the name alone, at any depth; one with `/` is for the whole path. What is in brackets
-also matches itself, since many real names hold brackets (`pages/[id].tsx`).
+A pattern without `/` is for the name alone, at any depth; one with `/` is for the whole path. What is in
+brackets also matches itself, since many real names hold brackets (`pages/[id].tsx`).
 """
 
 import re

@@ -1,8 +1,8 @@
 """Which files of a workspace are worth looking at: a walk that goes by .gitignore.
 
-As in git, a `.gitignore` rules its own folder and what is below, a deeper one wins over a higher one, a later line
-over an earlier one, and nothing inside an ignored folder comes back. `.git` itself is never entered and links are
-never followed. Hidden files are looked at like any other.
+As in git, a `.gitignore` rules its own folder and what is below, a deeper one wins over a higher one, a later
+line over an earlier one, and nothing inside an ignored folder comes back. `.git` itself is never entered and
+links are never followed. Hidden files are looked at like any other.
 """
 
 import os
@@ -51,7 +51,7 @@ class Walk:
     unreadable: int = field(default=0, init=False)
 
     def files(self, base: Parts) -> Iterator[Parts]:
-        """The regular files and links below `base`, in order of their names. Raises OSError for `base` itself."""
+        """The files and links below `base`, in order of their names. Raises OSError for `base` itself."""
         rules = () if self.is_ignored(base, is_directory=True) else self._rules_above(base)
         yield from self._below(base, rules, self._entries(base))
 
@@ -136,7 +136,7 @@ def _ignores(rules: Sequence[_Rules], parts: Parts, is_directory: bool) -> bool:
 
 def _parsed(lines: tuple[str, ...]) -> "tuple[tuple[str, ...], GitIgnoreSpec]":
     """The rules, without those lines that git would not understand either."""
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - only a walk needs it
+    from pathspec import GitIgnoreSpec  # only a walk needs it
 
     try:
         return lines, GitIgnoreSpec.from_lines(lines)
@@ -146,7 +146,7 @@ def _parsed(lines: tuple[str, ...]) -> "tuple[tuple[str, ...], GitIgnoreSpec]":
 
 
 def _is_rule(line: str) -> bool:
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - as above
+    from pathspec import GitIgnoreSpec  # as above
 
     try:
         GitIgnoreSpec.from_lines([line])

@@ -59,7 +59,7 @@ def _single_match(place: Place, known: list[str], part: str, siblings: list[str]
         return same[0]
     if same:
         raise MissingFile(place.given, _AMBIGUOUS, _listed(known, same))
-    import difflib  # noqa: PLC0415 - only for a name that is wrong
+    import difflib  # only for a name that is wrong
 
     by_fold = {name.casefold(): name for name in siblings}
     near = difflib.get_close_matches(part.casefold(), by_fold, n=_MAX_SUGGESTIONS, cutoff=0.6)

@@ -14,11 +14,11 @@ import anyio
 RESULT_BYTES = 50_000
 """The most that a result shows of an output, as UTF-8, cut marker included."""
 
-LIVE_BYTES_PER_SECOND = 64 * 1024
-"""The most that is shown live per second and command."""
+LIVE_CHARACTERS = 256 * 1024
+"""The most live text that waits for whoever watches."""
 
-LiveSink = Callable[[str, int], Awaitable[None]]
-"""Takes live text, and how many UTF-16 code units of the output were left out just before it. May wait."""
+LiveSink = Callable[[str], Awaitable[None]]
+"""Takes live text. May wait."""
 
 # A line longer than this many characters goes on its way before it ends.
 _LINE_LIMIT = 8192
@@ -189,43 +189,28 @@ class _HeadAndTail:
         shown_head, shown_tail = head.decode(errors="ignore"), tail.decode(errors="ignore")
         cut = self._total - len(shown_head.encode()) - len(shown_tail.encode())
         line_break = "" if shown_head.endswith("\n") else "\n"
-        marker = f"[... {cut} of {self._total} bytes of output are not shown here ...]\n"
-        return shown_head + line_break + marker + shown_tail
+        return shown_head + line_break + _cut_marker(cut) + shown_tail
 
 
 class LiveOutput:
-    """The live stream: never keeps the command waiting, leaves text out where the watcher is too slow."""
+    """The live stream: never keeps the command waiting, says where it left text out for a slow watcher."""
 
-    def __init__(self, bytes_per_second: int = LIVE_BYTES_PER_SECOND) -> None:
-        self._limit = bytes_per_second
-        self._second = float("-inf")
-        self._sent = 0
-        self._pending = ""
-        self._pending_bytes = 0
-        self._gap_before = self._gap_after = 0
+    def __init__(self, limit: int = LIVE_CHARACTERS) -> None:
+        self._limit = limit
+        self._pending: list[str] = []
+        self._length = 0
+        self._left_out = 0
         self._closed = False
         self._changed = anyio.Event()
 
-    def feed(self, text: str, now: float) -> None:
-        """Take more text at a time in seconds, on any clock that never goes back."""
-        if now - self._second >= 1:
-            self._second, self._sent = now, 0
-        if not self._pending:
-            self._gap_before, self._gap_after = self._gap_before + self._gap_after, 0
-        taken = "" if self._gap_after else self._fitting(text)
-        self._pending += taken
-        self._gap_after += _utf16_units(text[len(taken) :])
+    def feed(self, text: str) -> None:
+        """Take more text."""
+        if self._left_out or self._length + len(text) > self._limit:
+            self._left_out += len(text.encode())
+        else:
+            self._pending.append(text)
+            self._length += len(text)
         self._changed.set()
-
-    def _fitting(self, text: str) -> str:
-        """As much of the text as may still be sent in this second and kept until then."""
-        data = text.encode()
-        room = self._limit - max(self._sent, self._pending_bytes)
-        fitting = data[: max(room, 0)]
-        taken = text if len(fitting) == len(data) else fitting.decode(errors="ignore")
-        self._sent += len(fitting)
-        self._pending_bytes += len(fitting)
-        return taken
 
     def close(self) -> None:
         """No more text will come: `forward` ends when all is passed on."""
@@ -234,16 +219,22 @@ class LiveOutput:
 
     async def forward(self, sink: LiveSink) -> None:
         """Pass the text on until `close`, as fast as the sink takes it."""
-        while self._pending or not self._closed:
-            if not self._pending:
+        while True:
+            if text := self._take():
+                await sink(text)
+            elif self._closed:
+                return
+            else:
                 self._changed = anyio.Event()
                 await self._changed.wait()
-                continue
-            text, gap = self._pending, self._gap_before
-            self._pending, self._pending_bytes = "", 0
-            self._gap_before, self._gap_after = self._gap_after, 0
-            await sink(text, gap)
+
+    def _take(self) -> str:
+        if self._left_out:
+            self._pending.append(f"\n{_cut_marker(self._left_out)}")
+        text = "".join(self._pending)
+        self._pending, self._length, self._left_out = [], 0, 0
+        return text
 
 
-def _utf16_units(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+def _cut_marker(size: int) -> str:
+    return f"[... {size} bytes of output are not shown here ...]\n"

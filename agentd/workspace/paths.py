@@ -1,8 +1,8 @@
 """Where a path may lead: confinement to the workspace, and file URIs.
 
 A path is judged by the components it resolves to, links included, never by its spelling or by the process's
-working directory. What was resolved here is opened by `beneath`, which accepts no link any more: a link put in
-between makes the opening fail, it never leads outside.
+working directory. What was resolved here is opened by `beneath`, which accepts no link any more: a link put
+in between makes the opening fail, it never leads outside.
 """
 
 import os
@@ -21,6 +21,7 @@ WorkspaceErrorKind = Literal[
 _UNSHOWABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_ATTEMPTS = 16
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _WINDOWS_DRIVE = re.compile(rb"/[A-Za-z][:|](/|$)")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -56,8 +57,8 @@ class UriError(WorkspaceError):
 class Place:
     """A place beneath a workspace root; it need not exist.
 
-    `root` is resolved. `parts` are the components below it, none of which was a link when it was resolved; none
-    at all is the root itself. `given` is the path as the model wrote it.
+    `root` is resolved. `parts` are the components below it, none of which was a link when it was resolved;
+    none at all is the root itself. `given` is the path as the model wrote it.
     """
 
     root: Path
@@ -104,14 +105,15 @@ def _escaped(character: str) -> str:
 def resolve(root: Path, given: str) -> Place:
     """The place that a path means, relative ones from `root`.
 
-    Raises OutsideWorkspace when it leads out, be it by `..`, absolutely or through a link (a dangling one too),
-    and PathError when it cannot be a path at all. Links are followed as the system does. Blocks on the disk.
+    Raises OutsideWorkspace when it leads out, be it by `..`, absolutely or through a link (a dangling one
+    too), and PathError when it cannot be a path at all. Links are followed as the system does. Blocks on the
+    disk.
     """
     if "\0" in given:
         raise PathError("invalid_path", f'Path "{shown(given)}" holds a NUL character.')
     try:
         real_root = Path(os.path.realpath(root))
-        real = Path(os.path.realpath(real_root / given))
+        real = Path(_real(real_root, given))
     except UnicodeEncodeError as error:
         raise PathError(
             "invalid_path", f'Path "{shown(given)}" holds a character that no name can have.'
@@ -119,6 +121,15 @@ def resolve(root: Path, given: str) -> Place:
     if not real.is_relative_to(real_root):
         raise OutsideWorkspace(given)
     return Place(real_root, real.relative_to(real_root).parts, given)
+
+
+def _real(root: Path, given: str) -> str:
+    for _ in range(_ATTEMPTS):
+        try:
+            return os.path.realpath(root / given)
+        except OSError:  # a component was a link when it was looked at, and none when it was read
+            continue
+    raise PathError("invalid_path", f'Path "{shown(given)}" kept changing while it was looked at. Try again.')
 
 
 def lexical_uri(root: Path, given: str) -> str | None:
@@ -142,8 +153,8 @@ def uri_of(path: Path) -> str:
 def path_of(uri: str) -> Path:
     """The path that a `file:` URI names, decoded once, on bytes. Not resolved: the disk is not looked at.
 
-    Takes the forms of RFC 8089 (`file:///x`, `file://localhost/x`, `file:/x`) and a plain absolute path. Raises
-    UriError for other schemes, other hosts, Windows drives, a query or fragment, and broken escapes.
+    Takes the forms of RFC 8089 (`file:///x`, `file://localhost/x`, `file:/x`) and a plain absolute path.
+    Raises UriError for other schemes, other hosts, Windows drives, a query or fragment, and broken escapes.
     """
     if uri.startswith("/"):
         return _absolute(uri, os.fsencode(uri))

@@ -1,10 +1,11 @@
-"""How commands run: each below a warden of its own (see `warden.py`), so that nothing of it can be left alive.
+"""How commands run: each below a warden of its own (see `warden.py`), so that nothing of it is left alive.
 
 The rules:
 
-- A command ends when its first process does. What that leaves running gets a moment to finish its output, then
-  is killed: a command that puts a server in the background returns at once, and the server is gone.
-- On timeout and cancel the whole tree gets SIGTERM, half a second later SIGKILL, and only then the call returns.
+- A command ends when its first process does. What that leaves running gets a moment to finish its output,
+  then is killed: a command that puts a server in the background returns at once, and the server is gone.
+- On timeout and cancel the whole tree gets SIGTERM, half a second later SIGKILL, and only then the call
+  returns.
 - The output is read as it comes, never waiting for whoever watches it.
 - A command inherits the environment and folder it is given, the umask and the limits of this process, and
   nothing else: no descriptor, no terminal, no signal setting. Its standard input is empty.
@@ -12,16 +13,11 @@ The rules:
 """
 
 import errno
-import json
-import os
-import shutil
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,35 +25,31 @@ from typing import Self
 import anyio
 import anyio.to_thread
 
-from agentd.workspace.output import LiveOutput, LiveSink, OutputCapture
+from agentd.workspace.command import Command, CommandError, CommandResult, encode_job, spawn_error
+from agentd.workspace.output import LiveSink
 
-# How long what a command left running may go on, so that a `tee` behind it can finish.
-LINGER_SECONDS = 0.2
-# From SIGTERM to SIGKILL on timeout and cancel.
-GRACE_SECONDS = 0.5
-# From SIGKILL until the warden is given up: a little more than the warden's own patience.
-KILL_SECONDS = 4.0
 # Until the keeper is given up when all ends.
 FAREWELL_SECONDS = 1.0
+# Wardens kept for the next commands.
+IDLE_WARDENS = 4
 
-_TERMINATE = b"t"
-_READ_BYTES = 64 * 1024
 _WARDEN = Path(__file__).with_name("warden.py")
 
 
-async def _unwatched(text: str, gap: int) -> None:
+async def _unwatched(text: str) -> None:
     """Nobody watches the output."""
 
 
 class Processes:
     """Starts commands. An async context manager: at its end everything that still runs is killed.
 
-    The one helper process behind it, the keeper, starts with the first command, and anew if it was killed.
+    The keeper behind it starts with the first command, and anew if it was killed.
     """
 
     def __init__(self) -> None:
         self._keeper: _Keeper | None = None
-        self._running: set[_Command] = set()
+        self._idle: list[socket.socket] = []
+        self._running: set[Command] = set()
         self._one_ended = anyio.Event()
         self._closed = False
 
@@ -88,20 +80,24 @@ class Processes:
         gone by the time it does.
         """
         began = anyio.current_time()
-        job = _job(argv, cwd, env)
-        with _spawning(argv[0], cwd):
-            command = await self._start(argv[0], cwd)
+        job = encode_job(argv, cwd, env)
+        with _refusals_named(argv[0], cwd):
+            command = await self._place(argv[0], cwd)
         self._running.add(command)
         try:
             timed_out = await command.run(job, timeout, output)
             return command.result(timed_out, anyio.current_time() - began)
         finally:
-            command.close()
             self._running.discard(command)
             self._one_ended.set()
+            if warden := command.release():
+                self._keep(warden)
 
     async def shutdown(self, grace: float = 0.3) -> None:
-        """Stop all commands: SIGTERM, after `grace` seconds SIGKILL. Ends in bounded time; new commands fail."""
+        """Stop all commands: SIGTERM, after `grace` seconds SIGKILL. New ones fail.
+
+        Ends within `grace` and a second or so. Calls of `run` that were waiting raise or return.
+        """
         self._closed = True
         with anyio.CancelScope(shield=True):
             for command in self._running:
@@ -110,47 +106,75 @@ class Processes:
                 while self._running:
                     self._one_ended = anyio.Event()
                     await self._one_ended.wait()
+            self._dismiss_idle()
             if self._keeper:
                 await self._keeper.close()
                 self._keeper = None
 
-    async def _start(self, program: str, cwd: Path) -> "_Command":
-        """A warden that waits for its job. Raises OSError when there are no resources for one."""
+    async def _place(self, program: str, cwd: Path) -> Command:
+        """A command without its job yet. Raises OSError when there are no resources for one."""
+        warden = await self._free_warden(program)
+        try:
+            return Command(warden, program, cwd)
+        except OSError:
+            warden.close()
+            raise
+
+    async def _free_warden(self, program: str) -> socket.socket:
+        """The socket of a warden that waits for a job."""
         if self._closed:
             raise CommandError(f"Cannot start {program}: the daemon is ending.")
-        with ExitStack() as ours, ExitStack() as theirs:
-            near, far = socket.socketpair()
-            ours.callback(near.close)
-            theirs.callback(far.close)
-            read_end, write_end = os.pipe()
-            ours.callback(os.close, read_end)
-            theirs.callback(os.close, write_end)
-            near.setblocking(False)
-            os.set_blocking(read_end, False)
-            for attempt in ("first", "last"):
-                try:
-                    await self._living_keeper().fork_warden(far, write_end)
-                    break
-                except ConnectionError:  # it was killed a moment ago
-                    if attempt == "last":
-                        raise
-            ours.pop_all()
-        return _Command(near, read_end, program, cwd)
-
-    def _living_keeper(self) -> "_Keeper":
         if self._keeper and not self._keeper.is_alive():
-            self._keeper.control.close()
+            self._forget_keeper()
+        while self._idle:
+            warden = self._idle.pop()
+            if _is_waiting(warden):
+                return warden
+            warden.close()
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        with far:
+            try:
+                await self._fork_warden(far)
+            except BaseException:
+                near.close()
+                raise
+        return near
+
+    async def _fork_warden(self, far: socket.socket) -> None:
+        if self._keeper:
+            try:
+                await self._keeper.fork_warden(far)
+            except ConnectionError:  # it was killed a moment ago
+                self._forget_keeper()
+            else:
+                return
+        self._keeper = _Keeper()
+        await self._keeper.fork_warden(far)
+
+    def _forget_keeper(self) -> None:
+        """The keeper is dead, and its wardens are ending."""
+        self._dismiss_idle()
+        if self._keeper:
+            self._keeper.bury()
             self._keeper = None
-        if self._keeper is None:
-            self._keeper = _Keeper()
-        return self._keeper
+
+    def _keep(self, warden: socket.socket) -> None:
+        if self._closed or len(self._idle) >= IDLE_WARDENS:
+            warden.close()
+        else:
+            self._idle.append(warden)
+
+    def _dismiss_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
 
 
 class _Keeper:
     """The process that forks wardens. It ends when its socket does."""
 
     def __init__(self) -> None:
-        self.control, far = socket.socketpair()
+        self._control, far = socket.socketpair()
         try:
             with far:
                 self._process = subprocess.Popen(
@@ -163,35 +187,51 @@ class _Keeper:
                     start_new_session=True,  # an interrupt typed at a terminal is the daemon's to deal with
                 )
         except BaseException:
-            self.control.close()
+            self._control.close()
             raise
-        self.control.setblocking(False)
+        self._control.setblocking(False)
 
     def is_alive(self) -> bool:
+        """Whether it runs, as far as the system has told."""
         return self._process.poll() is None
 
-    async def fork_warden(self, control: socket.socket, output: int) -> None:
-        """Hand these over to a new warden. Raises OSError, as ConnectionError when the keeper is dead."""
+    async def fork_warden(self, control: socket.socket) -> None:
+        """Have a warden forked that holds this socket. Raises ConnectionError when the keeper is dead."""
         while True:
             try:
-                socket.send_fds(self.control, [b"+"], [control.fileno(), output])
+                socket.send_fds(self._control, [b"+"], [control.fileno()])
             except BlockingIOError:
-                await anyio.wait_writable(self.control)
+                await anyio.wait_writable(self._control)
             else:
                 return
 
     async def close(self) -> None:
         """End it, and with it all commands."""
-        self.control.close()
-        with anyio.move_on_after(FAREWELL_SECONDS) as patience:
+        self._control.close()
+        with anyio.move_on_after(FAREWELL_SECONDS):
             await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
-        if patience.cancelled_caught:
-            self._process.kill()  # the wardens see that, and end on their own
-            self._process.wait()
+        self.bury()
+
+    def bury(self) -> None:
+        """Leave nothing of it; the wardens see that it is dead, and end on their own."""
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def _is_waiting(warden: socket.socket) -> bool:
+    """Whether an idle warden lives: it says nothing until it is given a job."""
+    try:
+        warden.recv(1)
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+    return False
 
 
 @contextmanager
-def _spawning(program: str, cwd: Path) -> Iterator[None]:
+def _refusals_named(program: str, cwd: Path) -> Iterator[None]:
     """Give the system's refusals their name."""
     try:
         yield

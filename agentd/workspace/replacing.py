@@ -7,7 +7,6 @@ written in place, with room for it reserved first and the old content put back w
 
 import errno
 import os
-import secrets
 import stat
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,7 +37,7 @@ def create_file(parent: int, name: str, data: bytes) -> None:
 
 
 def replace_file(parent: int, name: str, data: bytes, old: bytes, status: os.stat_result) -> bool:
-    """New content for an existing file that was `old` and had `status`. False when it has changed. OSError."""
+    """New content for an existing file that was `old` and had `status`. False: it has changed. OSError."""
     if status.st_nlink > 1 or not _owner_can_be_kept(status):
         return _write_in_place(parent, name, data, old, status)
     try:
@@ -70,7 +69,7 @@ def _create_by_rename(parent: int, temporary: str, name: str) -> None:
 
 def _write_temporary(parent: int, name: str, data: bytes, like: os.stat_result | None) -> str:
     stem = os.fsdecode(os.fsencode(name)[:_MAX_STEM])
-    temporary = f".{stem}.{secrets.token_hex(6)}.agentd~"
+    temporary = f".{stem}.{os.urandom(6).hex()}.agentd~"
     fd = os.open(temporary, _NEW_FILE, _NEW_MODE if like is None else _PRIVATE_MODE, dir_fd=parent)
     try:
         try:

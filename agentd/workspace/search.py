@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
@@ -88,10 +89,9 @@ async def _work(job: SearchJob, data: bytearray) -> None:
 async def _end(process: Process) -> None:
     with anyio.CancelScope(shield=True), anyio.move_on_after(_KILL_SECONDS):
         if process.returncode is None:
-            try:
+            with suppress(ProcessLookupError):  # it ended by itself just now
                 process.kill()
-            except ProcessLookupError:
-                pass  # it ended by itself just now
+            await process.wait()
         await process.aclose()
 
 

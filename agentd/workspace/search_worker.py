@@ -1,11 +1,11 @@
 """The process that searches: files by name, or lines by regular expression.
 
-A regular expression can take for ever, and nothing inside a Python process can stop it. So the search runs in a
-process of its own, which is killed when the time is up or the answer no longer wanted, and which ends itself soon
-after (SIGALRM, which also ends a running match) should nobody be left to kill it.
+A regular expression can take for ever, and nothing inside a Python process can stop it. So the search runs in
+a process of its own, which is killed when the time is up or the answer no longer wanted, and which ends
+itself soon after (SIGALRM, which also ends a running match) should nobody be left to kill it.
 
-It reads one `SearchJob` as JSON from stdin and writes one JSON object a line: `{"file": path}` or
-`{"file": path, "lines": [[number, text, is_match], ...]}` for each file found, and last `{"end": {...}}` with the
+It reads one `SearchJob` as JSON from stdin and writes one JSON object a line: `{"file": path}` or `{"file":
+path, "lines": [[number, text, is_match], ...]}` for each file found, and last `{"end": {...}}` with the
 fields of `SearchEnd`, or `{"error": text}`.
 """
 
@@ -214,7 +214,7 @@ def _window(line: str, match: re.Match[str]) -> str:
 
 def main() -> None:
     """Do the job on stdin."""
-    import resource  # noqa: PLC0415 - only the worker has it; the daemon imports this module for its types
+    import resource  # only the worker has it; the daemon imports this module for its types
 
     given = json.load(sys.stdin.buffer)
     job = SearchJob(**{**given, "base": tuple(given["base"])})
@@ -228,12 +228,10 @@ def main() -> None:
         _write({"end": asdict(search.end)})
     except re.error as error:
         where = "" if error.pos is None else f" at position {error.pos}"
-        _write(
-            {
-                "error": f"The pattern is not a valid regular expression: {error.msg}{where}. It is in Python's syntax; "
-                "to find a special character itself, put a backslash before it."
-            }
+        reason = (
+            f"The pattern is not a valid regular expression: {error.msg}{where}. It is in Python's syntax; "
         )
+        _write({"error": reason + "to find a special character itself, put a backslash before it."})
     except (OverflowError, RecursionError, MemoryError) as error:
         _write({"error": f"The search is too large ({type(error).__name__}). Use a simpler pattern."})
     except OSError as error:

@@ -18,7 +18,8 @@ _NAMES = frozenset(
     {
         ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf",
         ".htpasswd", ".dockercfg", ".vault-token", ".terraformrc", "terraform.rc", "credentials",
-        "credentials.json", "credentials.toml", "credentials.tfrc.json", "application_default_credentials.json",
+        "credentials.json", "credentials.toml", "credentials.tfrc.json",
+        "application_default_credentials.json",
         "service-account.json", "service_account.json", "secrets.json", "secrets.toml", "secrets.yml",
         "secrets.yaml", "terraform.tfstate", "master.key",
     }
@@ -37,7 +38,7 @@ _HARMLESS = re.compile(r"(^|[._-])(example|sample|template)([._-]|$)")
 
 
 def is_secret(parts: Sequence[str]) -> bool:
-    """Whether a file with these path components, as far as names tell, holds secrets. Case does not matter."""
+    """Whether a file with these path components, as far as names tell, holds secrets, in any case."""
     if not parts:
         return False
     *directories, name = (part.casefold() for part in parts)

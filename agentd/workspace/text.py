@@ -76,7 +76,7 @@ def visible(text: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines without their ends, which are `\\r\\n`, `\\n` and a lone `\\r`, as in LSP, and nothing else."""
+    """The lines without their ends, which are `\\r\\n`, `\\n` and a lone `\\r` (as in LSP), nothing else."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if not lines[-1]:
         lines.pop()
@@ -91,20 +91,20 @@ def lines_with_ends(text: str) -> list[str]:
 def check_insertable(new: str, into: Text | None, name: str) -> None:
     """Refuse what cannot be written into a file without damage.
 
-    That is a lone surrogate, and text beyond ASCII in a file that is not valid UTF-8: the file is in some older
-    encoding, and two encodings in one file are valid in none. Raises WorkspaceError of kind `encoding`.
+    That is a lone surrogate, and text beyond ASCII in a file that is not valid UTF-8: the file is in some
+    older encoding, and two encodings in one file are valid in none. Raises WorkspaceError of kind `encoding`.
     """
     stray = _SURROGATES.search(new)
     if stray is not None:
         raise WorkspaceError(
             "encoding",
-            f"The new text for '{shown(name)}' holds half of a character (a lone surrogate, U+{ord(stray[0]):04X}, "
-            f"at character {stray.start()}). Send the whole character.",
+            f"The new text for '{shown(name)}' holds half of a character (a lone surrogate, "
+            f"U+{ord(stray[0]):04X}, at character {stray.start()}). Send the whole character.",
         )
     if into is not None and not into.is_clean and not new.isascii():
         raise WorkspaceError(
             "encoding",
-            f"'{shown(name)}' is not valid UTF-8; it is probably in an older encoding such as Shift-JIS (cp932), "
-            "GBK or Latin-1. Text beyond ASCII would damage it. Keep the new text to ASCII, or convert the file to "
-            "UTF-8 first.",
+            f"'{shown(name)}' is not valid UTF-8; it is probably in an older encoding such as Shift-JIS "
+            "(cp932), GBK or Latin-1. Text beyond ASCII would damage it. Keep the new text to ASCII, or "
+            "convert the file to UTF-8 first.",
         )

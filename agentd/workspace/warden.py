@@ -7,8 +7,8 @@ nothing to do and takes the next command none:
     daemon ── socket FD ──> keeper ── fork ──> warden ── posix_spawn ──> a command and all it starts
        └──────── a socket for each warden ────────┘
 
-Over `FD` the daemon sends one byte and the far end of a new socket; the keeper forks the warden that holds it.
-On its socket the warden reads a job (a length of 4 bytes, big endian, with the write end of the pipe for the
+Over `FD` the daemon sends one byte and the far end of a new socket, for which the keeper forks a warden. On
+its socket the warden reads a job (a length of 4 bytes, big endian, with the write end of the pipe for the
 output; then JSON, in which byte strings travel as Latin-1), then orders of one byte, and writes lines:
 
     failed WHAT ERRNO      nothing was started; WHAT is `fork`, `cwd` or `exec`
@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 TERMINATE = b"t"
 
 # How long a kill is repeated before what is left counts as out of reach: another user's, stuck in the kernel.
-PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 2.0
 LOOK_AGAIN_MS = 10
 # The keeper waits for its wardens a little longer than they wait for their commands.
 FAREWELL_SECONDS = PATIENCE_SECONDS + 1.0
@@ -209,12 +209,17 @@ class Warden:
                 os.close(output)  # so that the daemon sees the end of the output when the command closes it
             if started:
                 self._see_through()
-                os.chdir("/")
+            os.chdir("/")  # nobody's folder is held by a warden that waits
 
     def _receive_job(self) -> tuple[dict[str, Any], int] | None:
         """What to run, and where its output goes; None when there will be nothing more."""
-        if any(source == self._lifeline for source, _ in self._poll.poll()):
-            return None
+        while True:
+            ready = {source for source, _ in self._poll.poll()}
+            if self._lifeline in ready:
+                return None
+            if self._control.fileno() in ready:
+                break
+            self._exits.clear()
         header, fds, _, _ = socket.recv_fds(self._control, 4, 1, socket.MSG_WAITALL)
         size = int.from_bytes(header, "big")
         text = self._control.recv(size, socket.MSG_WAITALL) if len(header) == 4 else b""

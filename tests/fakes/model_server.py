@@ -10,15 +10,16 @@ As a context manager, or with the fixture `model_server` (import it in a conftes
 Each `POST {base_url}/chat/completions` is answered with the next response of the script. A response is one of
 
 * a dict in the form of a scripted response (`agentd/providers/script.py`): `content`, `stopReason`, `usage`,
-  `chunkSize` (characters per delta, 16), `delayMs` (before each delta), `error`, `hang`. An error with no content
-  is an HTTP error with its `status` (or that of its kind), after content it is an error inside the stream;
+  `chunkSize` (characters per delta, 16), `delayMs` (before each delta), `error`, `hang`. An error with no
+  content is an HTTP error with its `status` (or that of its kind), after content one inside the stream;
 * a `Raw`: bytes, status and headers as given, cut, slowed, stalled or broken off as it says;
 * a function that takes the `Recorded` request and gives one of these.
 
 A request that breaks the rules of strict servers (`wire_fault`) gets a 400 that names the fault, uses up no
-response, and is in `server.faults`: a test that ends with `assert not server.faults` shows that the history was
-valid all along. Pass `strict=False` for requests that are not about history. `repeat=True` plays the last
-response for ever. All requests are in `server.requests`, the refused ones too.
+response, and is in `server.faults`: a test that ends with `assert not server.faults` shows that the history
+was valid all along. Pass `strict=False` for requests that are not about history. `repeat=True` plays the
+last response for ever.
+All requests are in `server.requests`, the refused ones too.
 
 `wait_for_requests` and `wait_for_disconnects` wait for what the client does, with a deadline.
 """
@@ -57,10 +58,10 @@ class Recorded:
 class Raw:
     """An answer byte by byte.
 
-    `chunk` bytes per write (0: all at once) with `delay` seconds between writes. Of the body, `cut_after` bytes
-    are sent and then the connection is closed in the middle; or `stall_after` bytes and then nothing, with the
-    connection open, until the client leaves. With `linger` the whole body is sent and the connection stays open
-    in the same way. `answer=False` sends nothing at all, not even a status.
+    `chunk` bytes per write (0: all at once) with `delay` seconds between writes. Of the body, `cut_after`
+    bytes are sent and then the connection is closed in the middle; or `stall_after` bytes and then nothing,
+    with the connection open, until the client leaves. With `linger` the whole body is sent and the
+    connection stays open in the same way. `answer=False` sends nothing at all, not even a status.
     """
 
     body: bytes = b""
@@ -214,7 +215,8 @@ class _Exchange(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self._leave()
 
-    do_GET = do_POST
+    def do_GET(self) -> None:
+        self.do_POST()
 
     def _send_raw(self, answer: Raw) -> None:
         if not answer.answer:

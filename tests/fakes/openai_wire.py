@@ -1,4 +1,4 @@
-"""OpenAI's chat format from the server's side: scripted responses as streams, and what is wrong with a request."""
+"""OpenAI's chat format from the server's side: scripted responses as streams, and faults of requests."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -55,8 +55,8 @@ def test_every_event_of_the_protocol_is_in_it() -> None:
     table = (
         "agent_start turn_start message_start message_update message_end tool_execution_start "
         "tool_execution_update tool_execution_end turn_end agent_end permission_requested "
-        "permission_resolved retry message_reset queue_changed session_changed session_rewound todo_changed compaction_start "
-        "compaction_end files_changed notice"
+        "permission_resolved retry message_reset queue_changed session_changed session_rewound "
+        "todo_changed compaction_start compaction_end files_changed notice"
     )
     assert types == set(table.split())
 

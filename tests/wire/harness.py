@@ -66,12 +66,20 @@ def until(condition: Callable[[], Any], what: str, timeout: float = DEADLINE) ->
 
 def processes_with(marker: str) -> list[int]:
     """The living processes whose command line holds `marker` (a zombie has no command line)."""
+    return [pid for pid, arguments in _command_lines() if marker.encode() in b" ".join(arguments)]
+
+
+def sleepers(sleep: str) -> list[int]:
+    """The living processes that are this `unique_sleep` themselves, and not a shell that is to start it."""
+    return [pid for pid, arguments in _command_lines() if sleep.split()[-1].encode() in arguments]
+
+
+def _command_lines() -> list[tuple[int, list[bytes]]]:
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                if marker.encode() in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
+                found.append((int(entry.name), (entry / "cmdline").read_bytes().split(b"\0")))
     return found
 
 
@@ -106,9 +114,9 @@ def reply(*blocks: Json | str, **fields: Any) -> Json:
 
 
 class Daemon:
-    """A daemon process and the client's end of its three pipes."""
+    """A daemon process and the client's end of its three pipes; nobody reads stderr with `deaf`."""
 
-    def __init__(self, *args: str, env: dict[str, str], cwd: Path) -> None:
+    def __init__(self, *args: str, env: dict[str, str], cwd: Path, deaf: bool = False) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "agentd", *args],
             stdin=subprocess.PIPE,
@@ -138,7 +146,7 @@ class Daemon:
         self._obeyed = threading.Event()
         self._threads = [
             threading.Thread(target=self._read_stdout, daemon=True),
-            threading.Thread(target=self._read_stderr, daemon=True),
+            *([] if deaf else [threading.Thread(target=self._read_stderr, daemon=True)]),
         ]
         for thread in self._threads:
             thread.start()
@@ -427,9 +435,9 @@ class Home:
             **more,
         }
 
-    def spawn(self, *args: str, **env: str) -> Daemon:
+    def spawn(self, *args: str, deaf: bool = False, **env: str) -> Daemon:
         """Start a daemon that has been told nothing yet."""
-        daemon = Daemon(*args, env=self.environment(**env), cwd=self.path)
+        daemon = Daemon(*args, env=self.environment(**env), cwd=self.path, deaf=deaf)
         self.daemons.append(daemon)
         return daemon
 

@@ -13,6 +13,7 @@ from wire.harness import (
     processes_with,
     reply,
     request,
+    sleepers,
     text,
     tool,
     unique_sleep,
@@ -141,7 +142,7 @@ def test_a_cancel_in_a_tool_closes_everything_and_leaves_no_process(
     second = tool("write_file", {"file_path": "never.txt", "content": "x"}, "call-2")
     chat = chat_with(daemon, shared_home, reply("I run two", first, second), reply("never"))
     prompt = chat.start("run two")
-    until(lambda: len(processes_with(sleep)) >= 3, "the command and its children run")
+    until(lambda: len(sleepers(sleep)) >= 3, "the command and its children run")
     answer = chat.cancel()
     assert not processes_with(sleep), "child processes are dead when the cancel is answered"
     assert (answer["state"], answer["quiescent"]) == ("cancelled", True)
@@ -171,7 +172,7 @@ def test_a_cancel_in_the_second_tool_keeps_the_result_of_the_first(daemon: Daemo
     second = tool("bash", {"command": sleep}, "call-2")
     chat = chat_with(daemon, shared_home, reply(first, second))
     prompt = chat.start()
-    until(lambda: processes_with(sleep), "the second command runs")
+    until(lambda: sleepers(sleep), "the second command runs")
     chat.cancel()
     chat.result(prompt)
     assert shape(run_events(chat)) == [
@@ -189,7 +190,7 @@ def test_a_command_that_ignores_sigterm_is_killed_by_a_cancel(daemon: Daemon, sh
     command = f"trap '' TERM INT HUP; {sleep} & while :; do wait; done"
     chat = chat_with(daemon, shared_home, reply(tool("bash", {"command": command}, "call-1")))
     prompt = chat.start()
-    until(lambda: processes_with(sleep), "the command runs")
+    until(lambda: sleepers(sleep), "the command runs")
     assert chat.cancel()["quiescent"] is True
     assert not processes_with(sleep)
     assert chat.result(prompt)["stopReason"] == "aborted"
@@ -263,7 +264,7 @@ def test_a_second_cancel_is_harmless(daemon: Daemon, shared_home: Home) -> None:
     sleep = unique_sleep()
     chat = chat_with(daemon, shared_home, reply(tool("bash", {"command": sleep}, "call-1")))
     prompt = chat.start()
-    until(lambda: processes_with(sleep), "the command runs")
+    until(lambda: sleepers(sleep), "the command runs")
     cancels = [daemon.request("agentd/cancel", {"sessionId": chat.id}) for _ in range(3)]
     states = [daemon.response(cancel)["result"]["state"] for cancel in cancels]
     assert states[0] == "cancelled"
@@ -339,7 +340,7 @@ def test_closing_a_session_cancels_its_run(daemon: Daemon, shared_home: Home) ->
     sleep = unique_sleep()
     chat = chat_with(daemon, shared_home, reply(tool("bash", {"command": sleep}, "call-1")))
     prompt = chat.start()
-    until(lambda: processes_with(sleep), "the command runs")
+    until(lambda: sleepers(sleep), "the command runs")
     assert daemon.call("agentd/session/close", {"sessionId": chat.id}) == {}
     assert not processes_with(sleep)
     assert chat.result(prompt)["stopReason"] == "aborted"

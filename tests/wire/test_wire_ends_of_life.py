@@ -19,6 +19,7 @@ from wire.harness import (
     processes_with,
     reply,
     request,
+    sleepers,
     tool,
     unique_sleep,
     until,
@@ -163,7 +164,7 @@ class Running:
         model = home.script(reply("I run it", tool("bash", {"command": command}, "call-1")), reply("never"))
         self.chat = Chat(self.daemon, self.root, model=model, mode="full")
         self.prompt = self.chat.start("run it", promptId="interrupted-1")
-        until(lambda: len(processes_with(self.sleep)) >= 3, "the command and its children run")
+        until(lambda: len(sleepers(self.sleep)) >= 3, "the command and its children run")
 
     def assert_interrupted(self) -> None:
         """Nothing is left alive, and the next daemon goes on from a run that ended as interrupted."""
@@ -242,7 +243,7 @@ def test_a_tool_that_ignores_sigterm_does_not_hold_the_daemon_back(home: Home) -
     model = home.script(reply(tool("bash", {"command": command}, "call-1")))
     chat = Chat(daemon, home.workspace(), model=model, mode="full")
     chat.start()
-    until(lambda: processes_with(sleep), "the command runs")
+    until(lambda: sleepers(sleep), "the command runs")
     terminate(daemon)
     assert daemon.exit_code() == 143
     until(lambda: not processes_with(sleep), "no process of the command is left", 3)
@@ -256,3 +257,35 @@ def test_a_client_that_never_reads_and_closes_stdin_gets_rid_of_the_daemon(home:
     daemon.close_stdin()
     daemon.process.wait(8)
     daemon.read_on()
+
+
+# --- stderr ------------------------------------------------------------------------------------------------
+
+
+def test_a_client_that_does_not_read_stderr_does_not_stop_the_daemon(home: Home) -> None:
+    daemon = home.spawn(deaf=True)
+    daemon.initialize()
+    bad = [notification("textDocument/didOpen", {"textDocument": "x" * 200})] * 500
+    for _ in range(6):
+        daemon.send(*bad)
+    assert daemon.serves()
+    daemon.call("shutdown")
+    daemon.notify("exit")
+    assert daemon.exit_code() == 0
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["stderr", "stderr-then-stdout"])
+def test_a_closed_stderr_harms_nobody(home: Home, both: bool) -> None:
+    daemon = home.spawn(deaf=True)
+    daemon.initialize()
+    assert daemon.process.stderr
+    daemon.process.stderr.close()
+    daemon.send(*[notification("textDocument/didOpen", {"textDocument": "x"})] * 50)
+    assert daemon.serves()
+    if both:
+        daemon.close_stdout()
+        assert daemon.exit_code() == 1
+    else:
+        daemon.call("shutdown")
+        daemon.notify("exit")
+        assert daemon.exit_code() == 0

@@ -3,7 +3,18 @@
 import json
 
 import pytest
-from wire.harness import Daemon, Home, Json, error_of, initialize_params, notification, reply, request, tool
+from wire.harness import (
+    Daemon,
+    Home,
+    Json,
+    error_of,
+    frame,
+    initialize_params,
+    notification,
+    reply,
+    request,
+    tool,
+)
 
 
 def result_of(daemon: Daemon, params: Json) -> Json:
@@ -125,6 +136,60 @@ def test_initialize_without_params_is_answered(home: Home) -> None:
     assert "result" in answer or error_of(answer)["code"] == -32602
 
 
+def nested_list(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+ODD: dict[str, tuple[str, int | None]] = {
+    # More params of an `initialize`, and the code of its error where it is one that cannot be overlooked.
+    "nan": ('"x":NaN', -32700),
+    "513-levels": (f'"x":{nested_list(511)}', -32700),
+    "512-levels": (f'"x":{nested_list(510)}', None),
+    "5000-digits": ('"x":' + "9" * 5000, None),
+    "surrogate": ('"x":"\\ud800"', None),
+    "surrogate-locale": ('"locale":"\\ud800"', None),
+    "list-capabilities": ('"capabilities":[1]', -32602),
+    "text-capabilities": ('"capabilities":"all"', -32602),
+    "null-capabilities": ('"capabilities":null', -32602),
+    "text-process": ('"processId":"1"', -32602),
+    "bool-process": ('"processId":true', -32602),
+    "object-folders": ('"workspaceFolders":{}', -32602),
+    "folder-without-uri": ('"workspaceFolders":[{"name":"x"}]', -32602),
+    "folder-that-is-not-there": ('"workspaceFolders":[{"name":"x","uri":"file:///no/such/folder"}]', None),
+    "folder-that-is-no-file": ('"workspaceFolders":[{"name":"x","uri":"vscode-remote://x/y"}]', None),
+    "number-root": ('"rootUri":7', -32602),
+    "odd-encodings": ('"capabilities":{"general":{"positionEncodings":"utf-8"}}', None),
+    "odd-general": ('"capabilities":{"general":7}', None),
+}
+
+
+@pytest.mark.parametrize(("odd", "code"), ODD.values(), ids=ODD)
+def test_an_odd_initialize_is_answered_exactly_once(home: Home, odd: str, code: int | None) -> None:
+    daemon = home.spawn()
+    params = f'"processId":null,"rootUri":null,"capabilities":{{}},{odd}'
+    daemon.write(frame(f'{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{{params}}}}}'.encode()))
+    daemon.send(request(2, "agentd/status"))
+    daemon.response(2)
+    first, second = [message for message in daemon.messages if "method" not in message]
+    assert second["id"] == 2
+    if "error" in first:
+        assert error_of(first)["code"] == (code or -32602)
+        assert error_of(second)["code"] == -32002
+    else:
+        assert first["id"] == 1
+        assert code in (None, -32602)
+        assert "version" in second["result"]
+
+
+def test_an_initialize_in_another_encoding_is_answered_exactly_once(home: Home) -> None:
+    daemon = home.spawn()
+    daemon.write(frame(json.dumps(request(1, "initialize", initialize_params())).encode("utf-16")))
+    daemon.send(request(2, "initialize", initialize_params()))
+    assert "result" in daemon.response(2)
+    first, second = daemon.messages
+    assert (first["id"], first["error"]["code"], second["id"]) == (None, -32700, 2)
+
+
 @pytest.mark.parametrize(
     "options", [None, {}, {"agentd": None}, "text", [1], 7, {"other": {"mode": "bogus"}}], ids=repr
 )
@@ -211,3 +276,26 @@ def test_a_workspace_folder_that_comes_later_is_used(home: Home) -> None:
     added = {"added": [{"uri": root.as_uri(), "name": "later"}], "removed": []}
     daemon.notify("workspace/didChangeWorkspaceFolders", {"event": added})
     assert daemon.call("agentd/session/new")["session"]["workspaceUri"] == root.as_uri()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+    ],
+    ids=["ascii", "c-locale"],
+)
+def test_every_locale_speaks_the_same_bytes(home: Home, env: dict[str, str]) -> None:
+    said = "ä€😀\u2028\r\n"
+    root = home.workspace()
+    (root / "ä😀.txt").write_text("in the file: é😀\n")
+    daemon = home.spawn(**env)
+    daemon.initialize()
+    model = home.script(reply(said, tool("read_file", {"file_path": "ä😀.txt"}, "call-1")), reply(said))
+    params = {"workspaceUri": root.as_uri(), "prompt": said, "model": model}
+    result = daemon.call("agentd/prompt", params)
+    assert result["text"] == said
+    messages = daemon.call("agentd/session/get", {"sessionId": result["sessionId"]})["messages"]
+    assert messages[0]["content"][0]["text"] == said
+    assert "in the file: é😀" in messages[2]["content"][0]["text"]

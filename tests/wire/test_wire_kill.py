@@ -4,7 +4,19 @@ import json
 from typing import Any
 
 import pytest
-from wire.harness import Chat, Daemon, Home, Json, processes_with, reply, text, tool, unique_sleep, until
+from wire.harness import (
+    Chat,
+    Daemon,
+    Home,
+    Json,
+    processes_with,
+    reply,
+    sleepers,
+    text,
+    tool,
+    unique_sleep,
+    until,
+)
 from wire.order import LIVE
 
 UNKNOWN = "Outcome unknown: the daemon stopped while this ran."
@@ -62,7 +74,7 @@ def test_kill_in_the_middle_of_a_tool(home: Home) -> None:
     daemon = home.start("--allow-full")
     chat = Chat(daemon, home.workspace(), model=home.script(reply("I run it", *calls)), mode="full")
     chat.start("run it", promptId="killed")
-    until(lambda: len(processes_with(sleep)) >= 3, "the command and its children run")
+    until(lambda: len(sleepers(sleep)) >= 3, "the command and its children run")
     chat.event("tool_execution_start")
     daemon.kill()
     until(lambda: not processes_with(sleep), "the tool's processes die with the daemon")
@@ -104,7 +116,7 @@ def test_kill_between_two_calls_keeps_the_result_of_the_first(home: Home) -> Non
     daemon = home.start("--allow-full")
     chat = Chat(daemon, home.workspace(), model=home.script(reply(*calls)), mode="full")
     chat.start("run both")
-    until(lambda: processes_with(sleep), "the second command runs")
+    until(lambda: sleepers(sleep), "the second command runs")
     daemon.kill()
     _, asked = go_on(home, chat, "after the kill")
     first, second = [m for m in asked["messages"] if m["role"] == "tool_result"]
@@ -149,7 +161,7 @@ def test_two_kills_in_a_row_are_recovered_once_each(home: Home) -> None:
             "mode": "full",
         }
         daemon.request("agentd/prompt", params)
-        until(lambda: processes_with(sleep), "the command runs")
+        until(lambda: sleepers(sleep), "the command runs")
         daemon.kill()
         until(lambda: not processes_with(sleep), "the tool's processes die with the daemon")
     last = home.start()

@@ -1,0 +1,191 @@
+"""The command's entry: it takes stdin and stdout away, answers `initialize`, and only then imports the rest.
+
+Standard library only. An editor waits for `initialize` before it does anything else, and pydantic and asyncio
+alone take longer to import than everything up to here. So the answer is given from plain data
+(`protocol/capabilities.py`), and the request is handed on with the word that it is answered.
+
+What is taken away before anything else runs:
+
+* stdin and stdout: a stray `print` or a child that inherits them cannot touch the wire;
+* the secrets in the environment: no child process and no reader of /proc finds them.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentd import __version__
+from agentd.config.secrets import Secrets
+from agentd.protocol.capabilities import LIMITS, initialize_result, position_encoding
+from agentd.protocol.frames import BrokenFraming, FrameReader, Oversized, encode
+
+_READ_BYTES = 64 * 1024
+_FLAGS = ("trusted", "permission", "diagnostics", "save")
+
+
+@dataclass
+class Start:
+    """What was done before the server took over.
+
+    `frames` were read and wait to be handled; `reader` may hold the beginning of another one. `answered` says
+    that the first frame is an `initialize` that has its answer. `broken` ends the daemon once `frames` are
+    handled, `ended` says that stdin is at its end.
+    """
+
+    fd_in: int
+    fd_out: int
+    reader: FrameReader
+    secrets: Secrets
+    allow_full: bool = False
+    frames: list[bytes | Oversized] = field(default_factory=list)
+    answered: bool = False
+    broken: BrokenFraming | None = None
+    ended: bool = False
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The `agentd` command. Without a command of its own it serves; see `agentd --help`."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments == ["--version"]:
+        print(f"agentd {__version__}")
+        return 0
+    if sys.platform == "win32":
+        print("agentd does not run on Windows itself: use it inside WSL.", file=sys.stderr)
+        return 2
+    if not set(arguments) - {"serve", "--stdio", "--allow-full"} and arguments.count("serve") <= 1:
+        return _serve("--allow-full" in arguments)
+    from agentd.cli import main as command_line
+
+    return command_line(arguments)
+
+
+def _serve(allow_full: bool) -> int:
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        # Nothing is open yet; from `serve` on, signals end the daemon in good order.
+        signal.signal(number, lambda *_, code=code: os._exit(code))
+    fd_in, fd_out = _take_stdio()
+    start = Start(fd_in, fd_out, FrameReader(LIMITS["maxMessageBytes"]), Secrets(), allow_full)
+    _read_first_frame(start)
+    start.answered = _answer_early(start)
+    start.secrets = Secrets.take_from(os.environ)
+    gc.disable()  # imports make a hundred thousand objects that all stay
+    from agentd.server.app import serve
+
+    gc.freeze()
+    gc.enable()
+    code = serve(start)
+    sys.stderr.flush()
+    # A tool that was left behind in a thread must not keep the process: everything worth saving is saved.
+    os._exit(code)
+
+
+def _take_stdio() -> tuple[int, int]:
+    """Move stdin and stdout to descriptors that only we know; 0 reads nothing and 1 is stderr from now on."""
+    fd_in, fd_out = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # started without stderr
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+    os.close(null)
+    return fd_in, fd_out
+
+
+def _read_first_frame(start: Start) -> None:
+    while not start.frames:
+        try:
+            data = os.read(start.fd_in, _READ_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            start.ended = True
+            return
+        try:
+            for frame in start.reader.feed(data):
+                start.frames.append(frame)
+        except BrokenFraming as error:
+            start.broken = error
+            return
+
+
+def _answer_early(start: Start) -> bool:
+    """Answer the first frame where it is an `initialize` that is right beyond doubt.
+
+    Whatever is not is left to the server's front door, which knows every error.
+    """
+    if not start.frames or not isinstance(start.frames[0], bytes):
+        return False
+    try:
+        message = json.loads(start.frames[0])
+    except (ValueError, RecursionError):
+        return False
+    if not _is_plain_initialize(message):
+        return False
+    result = initialize_result(position_encoding(message["params"]["capabilities"]))
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+    view = memoryview(encode(json.dumps(answer, separators=(",", ":")).encode()))
+    try:
+        while view:
+            view = view[os.write(start.fd_out, view) :]
+    except OSError:  # nobody reads: the server finds out and ends
+        pass
+    return True
+
+
+def _is_plain_initialize(message: Any) -> bool:
+    if (
+        not isinstance(message, dict)
+        or message.get("jsonrpc") != "2.0"
+        or message.get("method") != "initialize"
+    ):
+        return False
+    params = message.get("params")
+    if type(message.get("id")) not in (int, str) or not isinstance(params, dict):
+        return False
+    capabilities = params.get("capabilities")
+    return (
+        isinstance(capabilities, dict)
+        and (params.get("processId") is None or type(params["processId"]) is int)
+        and _are_plain_folders(params.get("workspaceFolders"))
+        and _is_optional(params.get("rootUri"), str)
+        and _has_plain_options(params.get("initializationOptions"))
+        and _has_plain_options(capabilities.get("experimental"))
+    )
+
+
+def _is_optional(value: Any, kind: type) -> bool:
+    return value is None or isinstance(value, kind)
+
+
+def _are_plain_folders(folders: Any) -> bool:
+    return folders is None or (
+        isinstance(folders, list)
+        and all(isinstance(f, dict) and isinstance(f.get("uri"), str) for f in folders)
+    )
+
+
+def _is_text_table(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+
+
+def _has_plain_options(holder: Any) -> bool:
+    options = holder.get("agentd") if isinstance(holder, dict) else None
+    if options is None:
+        return not (isinstance(holder, dict) and "agentd" in holder)
+    if not isinstance(options, dict):
+        return False
+    plain: dict[str, Callable[[Any], bool]] = {
+        "model": lambda value: isinstance(value, str),
+        "mode": lambda value: value in ("plan", "ask", "edit"),  # the others need the user's configuration
+        "updates": lambda value: value in ("all", "coalesced", "none"),
+        "credentials": _is_text_table,
+        **{name: lambda value: isinstance(value, bool) for name in _FLAGS},
+    }
+    return all(plain[name](value) for name, value in options.items() if name in plain)

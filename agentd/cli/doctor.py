@@ -1,0 +1,156 @@
+"""`agentd doctor`: what is in force here, where it comes from, and what is wrong."""
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentd import __version__
+
+if TYPE_CHECKING:
+    from agentd.config.settings import ProviderSettings, Settings
+    from agentd.protocol.methods import Problem
+
+PACKAGES = ("anyio", "httpx", "jsonschema-rs", "lsprotocol", "pathspec", "pydantic", "pygls")
+PROBE_SECONDS = 5.0
+Lines = Iterator[tuple[str, str]]
+
+
+def main(argv: list[str]) -> int:
+    """Print the report. Exit code 1 where something is wrong that keeps agentd from working."""
+    parser = argparse.ArgumentParser(
+        prog="agentd doctor",
+        description="Show versions, the configuration in force with the origin of each setting, and what is "
+        "wrong with it. No key or other secret is shown. Exit code 1 where there are errors.",
+    )
+    parser.add_argument(
+        "--probe", action="store_true", help="also ask each configured provider whether it answers"
+    )
+    said = parser.parse_args(argv)
+
+    from agentd.config.settings import load
+
+    settings = load(os.environ)
+    problems = [*settings.problems, *_model_problems(settings), *_data_problems(os.environ)]
+    _section("agentd", _versions())
+    _section("configuration", _configuration(settings, os.environ))
+    _section("sessions", _data(os.environ))
+    _section("programs", _programs())
+    if said.probe:
+        import anyio
+
+        answers = anyio.run(_probe, settings.providers)
+        _section("providers", iter(answers.items()))
+        problems += [problem for problem in map(_unreachable, answers.items()) if problem is not None]
+    _section("problems", _told(problems))
+    return 1 if any(problem.severity == "error" for problem in problems) else 0
+
+
+def _section(title: str, lines: Lines) -> None:
+    from agentd.cli.terminal import one_line
+
+    print(title)
+    for name, value in lines:
+        print(f"  {one_line(name):<14} {one_line(value)}".rstrip())
+
+
+def _versions() -> Lines:
+    yield "version", __version__
+    yield "python", f"{platform.python_version()} ({sys.executable})"
+    yield "platform", platform.platform()
+    yield "packages", ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
+
+
+def _configuration(settings: "Settings", environ: Mapping[str, str]) -> Lines:
+    from agentd.config.folders import config_file
+
+    origins = settings.origins
+    yield "file", str(settings.path) if settings.path else f"none (it would be {config_file(environ)})"
+    yield "model", f"{settings.model or 'none'} ({origins['model']})"
+    yield "mode", f"{settings.mode} ({origins['mode']})"
+    yield "allow_full", f"{'true' if settings.allow_full else 'false'} ({origins['allow_full']})"
+    for name, provider in settings.providers.items():
+        origin = next((at for key, at in origins.items() if key == f"providers.{name}"), settings.path)
+        yield "provider", f"{name}: {provider.api} at {provider.base_url} ({origin})"
+        yield "", f"models: {', '.join(provider.models) or 'none described'}; {_key(provider, environ)}"
+
+
+def _key(provider: "ProviderSettings", environ: Mapping[str, str]) -> str:
+    """Whether there is a key; never the key."""
+    name = provider.api_key_env
+    if name is None:
+        return "no key"
+    return f"key from {name}, which is {'set' if environ.get(name, '').strip() else 'not set'}"
+
+
+def _model_problems(settings: "Settings") -> Iterator["Problem"]:
+    """Without a model every prompt has to name one."""
+    from agentd.protocol.methods import Problem
+
+    if settings.model is None:
+        message = "No model is configured; name one as model in the file, in AGENTD_MODEL or with --model."
+        yield Problem(severity="warning", message=message)
+
+
+def _data(environ: Mapping[str, str]) -> Lines:
+    from agentd.config.folders import data_dir
+
+    folder = data_dir(environ)
+    yield "folder", f"{folder}{'' if folder.is_dir() else ' (not there yet)'}"
+
+
+def _data_problems(environ: Mapping[str, str]) -> Iterator["Problem"]:
+    """Where sessions could not be kept."""
+    from agentd.config.folders import data_dir
+    from agentd.protocol.methods import Problem
+
+    folder = data_dir(environ)
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        message = f"Sessions cannot be kept in {folder}: {there} is no folder that can be written to."
+        yield Problem(severity="error", message=message)
+
+
+def _programs() -> Lines:
+    """What is found on PATH. That a program is here says nothing about what uses it."""
+    for name in ("bash", "git", "rg", "bwrap"):
+        yield name, shutil.which(name) or "not found"
+
+
+async def _probe(providers: "Mapping[str, ProviderSettings]") -> dict[str, str]:
+    """What each provider answers to a plain request without a key: any HTTP answer shows that it is there."""
+    import httpx
+
+    answers = {}
+    async with httpx.AsyncClient(timeout=PROBE_SECONDS) as client:
+        for name, provider in providers.items():
+            try:
+                response = await client.get(f"{provider.base_url}/models")
+                answers[name] = f"answers (HTTP {response.status_code})"
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                answers[name] = f"{_NO_ANSWER}: {error or type(error).__name__}"
+    return answers
+
+
+_NO_ANSWER = "no answer"
+
+
+def _unreachable(answer: tuple[str, str]) -> "Problem | None":
+    from agentd.protocol.methods import Problem
+
+    name, said = answer
+    if not said.startswith(_NO_ANSWER):
+        return None
+    return Problem(severity="error", message=f"Provider {name!r} cannot be reached: {said}.")
+
+
+def _told(problems: "list[Problem]") -> Lines:
+    if not problems:
+        yield "none", ""
+    for problem in problems:
+        yield problem.severity, problem.message

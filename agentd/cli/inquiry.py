@@ -1,0 +1,62 @@
+"""One question to a daemon that is started for it: what `sessions` and `models` have in common."""
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:  # imported when the arguments are known to be good
+    from agentd.client import Client
+    from agentd.protocol.wire import Wire
+
+    Answer = TypeVar("Answer", bound=Wire)
+
+Rows = list[tuple[str, ...]]
+
+
+def parse(command: str, description: str, argv: list[str]) -> Namespace:
+    """The options that every inquiry has."""
+    parser = ArgumentParser(prog=f"agentd {command}", description=description)
+    parser.add_argument("-C", dest="folder", metavar="DIR", default=".", help="the folder to look from")
+    parser.add_argument("--json", action="store_true", help="print the daemon's answer as it is, as JSON")
+    said = parser.parse_args(argv)
+    if not Path(said.folder).is_dir():
+        parser.error(f"{said.folder!r} is no folder")
+    return said
+
+
+def inquire(
+    said: Namespace, ask: "Callable[[Client], Awaitable[Answer]]", rows: "Callable[[Answer], Rows]"
+) -> int:
+    """Ask, and print the answer as a table or as JSON. Gives the exit code."""
+    import anyio
+
+    from agentd.client import Client, ConnectionLost, RpcError
+
+    async def answer() -> "Answer":
+        async with Client.start(Path(said.folder)) as client:
+            return await ask(client)
+
+    try:
+        told = anyio.run(answer)
+    except (RpcError, ConnectionLost, OSError) as error:
+        print(f"agentd: {error}", file=sys.stderr)
+        return 1
+    if said.json:
+        print(json.dumps(told.model_dump(mode="json"), ensure_ascii=False))
+    else:
+        print_table(rows(told))
+    return 0
+
+
+def print_table(rows: Sequence[tuple[str, ...]]) -> None:
+    """Print rows in columns as wide as they need, the last one as it is."""
+    from agentd.cli.terminal import one_line, width
+
+    shown = [tuple(map(one_line, row)) for row in rows]
+    widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)]
+        print("  ".join(cells).rstrip())

@@ -1,0 +1,104 @@
+"""Permission questions on the command line."""
+
+from agentd.cli.terminal import Terminal, one_line, visible
+from agentd.cli.view import RunView
+from agentd.protocol.messages import EditSubject, PermissionOption, PermissionRequest, PermissionSubject
+from agentd.protocol.methods import PermissionAnswer
+
+PATCH_LINES = 60
+"""A longer change is shown up to here; a question has to fit where it is answered."""
+
+
+class Questions:
+    """Asks the user at the terminal, and refuses in words where there is none.
+
+    `mode` and `trusted` are what the run works with: they decide which option would have allowed it.
+    """
+
+    def __init__(self, view: RunView, mode: str | None, trusted: bool) -> None:
+        self._view = view
+        self.mode = mode
+        self._trusted = trusted
+
+    async def answer(self, request: PermissionRequest) -> PermissionAnswer:
+        """The user's answer."""
+        terminal = Terminal.open()
+        if terminal is None:
+            return await self._refuse(request)
+        try:
+            async with self._view.paused():
+                await terminal.show(_text(request))
+                return await _choice(terminal, request.options)
+        finally:
+            terminal.close()
+
+    async def _refuse(self, request: PermissionRequest) -> PermissionAnswer:
+        way_out = allowing_options(request.subject, self.mode, self._trusted)
+        await self._view.note(
+            f"Refused: {one_line(request.title)}. There is no terminal to ask on; {way_out} would allow it."
+        )
+        reject = next((option for option in request.options if option.kind == "reject_once"), None)
+        if reject is None:
+            return PermissionAnswer(cancelled=True)
+        return PermissionAnswer(
+            option_id=reject.option_id,
+            feedback="The user cannot be asked in this run. Do without it, or say what you would need.",
+        )
+
+
+def allowing_options(subject: PermissionSubject, mode: str | None, trusted: bool) -> str:
+    """The options of `agentd run` under which such a call is not asked about (protocol, section 6)."""
+    wanted = "edit" if isinstance(subject, EditSubject) and mode not in ("edit", "auto", "full") else "full"
+    words = [] if mode == wanted else [f"--mode {wanted}"]
+    if wanted == "full":
+        words.append("--allow-full")
+    if not trusted:
+        words.append("--trust")
+    return " ".join(words)
+
+
+def _text(request: PermissionRequest) -> str:
+    lines = ["", f"{one_line(request.title)}?", *_subject(request.subject), ""]
+    for number, option in enumerate(request.options, start=1):
+        rule = f" ({one_line(option.rule)})" if option.rule else ""
+        lines.append(f"  {number}  {one_line(option.label)}{rule}")
+    lines.append("Number of the answer (words after a rejection go to the model): ")
+    return "\n".join(lines)
+
+
+def _subject(subject: PermissionSubject) -> list[str]:
+    """What it is about, in full: the title alone could hide something."""
+    match subject.type:
+        case "command":
+            return [f"  in {one_line(subject.cwd)}:", *_indented(subject.command)]
+        case "edit":
+            return [f"  {one_line(subject.uri)}", *_shortened(_indented(subject.patch))]
+        case "read":
+            return [f"  {one_line(subject.uri)}"]
+        case "fetch":
+            return [f"  {one_line(subject.url)}"]
+        case "mcp":
+            return [
+                f"  {one_line(subject.server)}: {one_line(subject.tool)}",
+                *_indented(str(subject.arguments)),
+            ]
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}" for line in visible(text).split("\n")]
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    if len(lines) <= PATCH_LINES:
+        return lines
+    return [*lines[:PATCH_LINES], f"    ... {len(lines) - PATCH_LINES} more lines"]
+
+
+async def _choice(terminal: Terminal, options: tuple[PermissionOption, ...]) -> PermissionAnswer:
+    while (line := await terminal.read_line()) is not None:
+        word, _, feedback = line.partition(" ")
+        if word.isascii() and word.isdigit() and 1 <= int(word) <= len(options):
+            option = options[int(word) - 1]
+            return PermissionAnswer(option_id=option.option_id, feedback=feedback.strip() or None)
+        await terminal.show(f"Please answer with a number from 1 to {len(options)}: ")
+    return PermissionAnswer(cancelled=True)

@@ -1,0 +1,246 @@
+"""`agentd run`: one prompt, from a terminal or a script."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what takes time to import is imported when the arguments are known to be good
+    from anyio.abc import TaskGroup
+
+    from agentd.cli.question import Questions
+    from agentd.cli.view import RunView
+    from agentd.client import Client, PromptRun
+    from agentd.protocol.messages import Mode
+    from agentd.protocol.methods import PromptResult
+
+MODES = ("plan", "ask", "edit", "auto", "full")
+
+_DESCRIPTION = """\
+Run one prompt in a folder and print the answer on stdout. What the agent does on the way appears on stderr.
+Where it needs a permission the question is asked on the terminal; without a terminal it is refused, with a
+word on which option would have allowed it.
+
+The whole run is one process: nothing has to be started before, nothing stays behind."""
+
+_EPILOG = """\
+permission modes:
+  plan   reading only
+  ask    reading in the folder is free, every change and command is asked about (the default)
+  edit   changes inside the folder are free, commands are asked about
+  auto   as edit, and commands in a sandbox are free, where there is one
+  full   nothing is asked; needs --allow-full, or a configuration that allows it
+edit, auto and full act as ask in a folder that is not trusted (--trust).
+
+exit codes:
+  0  the model came to its end (or to its output limit, which is said on stderr)
+  1  an error, a refusal by the model, or no run at all; stderr says why
+  2  wrong usage
+  3  --max-turns was reached
+  130, 143  cancelled by Ctrl-C, by SIGTERM; a second Ctrl-C does not wait for an orderly end
+  141  the reader of stdout went away
+
+With --json each line of stdout is the params of one `agentd/event` of the protocol. The last line is
+{"type": "result", ...} with the prompt's result, or {"type": "error", "error": ...} where no run began."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the command line asks for."""
+
+    prompt: str
+    folder: str
+    model: str | None
+    mode: "Mode | None"
+    max_turns: int | None
+    trusted: bool
+    allow_full: bool
+    json: bool
+
+
+def main(argv: list[str]) -> int:
+    """Run one prompt. Gives the exit code that the help text promises."""
+    order = _parse(argv)
+    if isinstance(order, int):
+        return order
+    import anyio
+
+    return anyio.run(_run, order)
+
+
+def _parse(argv: list[str]) -> Order | int:
+    """What is asked for, or an exit code where that is unclear."""
+    parser = argparse.ArgumentParser(
+        prog="agentd run",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("prompt", help="what to do; - reads it from stdin")
+    parser.add_argument("-C", dest="folder", metavar="DIR", default=".", help="the folder to work in")
+    parser.add_argument("-m", "--model", help='the model as "provider/model"; agentd models lists them')
+    parser.add_argument("--mode", choices=MODES, help="the permission mode, see below")
+    parser.add_argument("--json", action="store_true", help="print events and result as lines of JSON")
+    parser.add_argument("--max-turns", type=_positive, metavar="N", help="the most model requests to make")
+    parser.add_argument("--trust", action="store_true", help="you trust what is in the folder")
+    parser.add_argument("--allow-full", action="store_true", help="permit --mode full")
+    said = parser.parse_args(argv)
+    if not os.path.isdir(said.folder):
+        parser.error(f"{said.folder!r} is no folder")
+    prompt = _from_stdin() if said.prompt == "-" else _well_formed(said.prompt)
+    if not prompt.strip():
+        parser.error("the prompt is empty")
+    return Order(
+        prompt, said.folder, said.model, said.mode, said.max_turns, said.trust, said.allow_full, said.json
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _from_stdin() -> str:
+    return sys.stdin.buffer.read().decode(errors="replace")
+
+
+def _well_formed(argument: str) -> str:
+    """The argument as text: bytes that are no text in the user's encoding become replacement characters."""
+    return os.fsencode(argument).decode(errors="replace")
+
+
+async def _run(order: Order) -> int:
+    import anyio
+
+    from agentd.cli.terminal import Output
+    from agentd.cli.view import RunView
+
+    view = RunView(Output(sys.stdout), Output(sys.stderr, needed=False))
+    interrupt = _Interrupt()
+    code: int | None = None
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(interrupt.watch, signals, view, tasks)
+            tasks.start_soon(view.keep_time)
+            code = await _attempt(order, view, interrupt)
+            tasks.cancel_scope.cancel()
+    return interrupt.exit_code if code is None else code
+
+
+class _Interrupt:
+    """Ctrl-C and SIGTERM: the first asks the run to end, the next one ends everything."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self.client: Client | None = None
+        self.run: PromptRun | None = None
+
+    async def watch(
+        self, signals: AsyncIterator[signal.Signals], view: "RunView", tasks: "TaskGroup"
+    ) -> None:
+        """Act on signals until `tasks` are cancelled, by us at the second signal."""
+        async for number in signals:
+            first, self.signal = self.signal is None, self.signal or number
+            if first and self.run is not None:
+                self.run.cancel()
+                # in a task of its own: the next signal must not wait for the terminal
+                tasks.start_soon(view.note, "Cancelling; Ctrl-C again ends it at once.")
+                continue
+            if self.client is not None:
+                self.client.kill()
+            tasks.cancel_scope.cancel()
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell reports for a program that the signal ended."""
+        return 128 + (self.signal or signal.SIGINT)
+
+
+async def _attempt(order: Order, view: "RunView", interrupt: _Interrupt) -> int:
+    """The run from the daemon's start to its end. Gives the exit code."""
+    from agentd.client import ConnectionLost, RpcError
+
+    try:
+        result = await _prompt(order, view, interrupt)
+    except BrokenPipeError:
+        return 141
+    except RpcError as error:
+        if order.json:
+            await view.answer.write(_json_line({"type": "error", "error": error.to_wire()}))
+        await view.note(f"agentd: {error.message}{f' {error.hint}' if error.hint else ''}")
+        return 1
+    except (ConnectionLost, OSError) as error:
+        if interrupt.signal is not None:
+            return interrupt.exit_code
+        if order.json:
+            told = RpcError("internal", str(error)).to_wire()
+            await view.answer.write(_json_line({"type": "error", "error": told}))
+        await view.note(f"agentd: {error}")
+        return 1
+    words, code = _ending(result)
+    if words:
+        await view.note(words)
+    return interrupt.exit_code if result.stop_reason == "aborted" else code
+
+
+async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "PromptResult":
+    from agentd.cli.question import Questions
+    from agentd.client import Client, ClientOptions, daemon
+    from agentd.config.secrets import Secrets
+
+    environ = dict(os.environ)
+    Secrets.take_from(os.environ)  # the daemon hides its keys from the commands it runs; they see us as well
+    command = [*daemon.DEFAULT_COMMAND, *(["--allow-full"] if order.allow_full else [])]
+    watched = order.json or view.answer.is_terminal
+    options = ClientOptions(model=order.model, trusted=order.trusted, updates="all" if watched else "none")
+    questions = Questions(view, order.mode, order.trusted)
+    async with Client.start(
+        Path(order.folder), command=command, env=environ, options=options, on_permission=questions.answer
+    ) as client:
+        interrupt.client = client
+        async with client.stream(
+            order.prompt, everything=True, mode=order.mode, max_turns=order.max_turns
+        ) as run:
+            interrupt.run = run
+            await (_print_json(run, view) if order.json else _print(run, view, questions))
+            return run.result
+
+
+async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> None:
+    async for note in run:
+        if note.event.type == "agent_start":
+            questions.mode = note.event.prompt.mode
+        await view.show(note.event)
+    await view.finish(run.result)
+
+
+async def _print_json(run: "PromptRun", view: "RunView") -> None:
+    async for params in run.raw():
+        await view.answer.write(_json_line(params))
+    await view.answer.write(_json_line({"type": "result", **run.result.model_dump(mode="json")}))
+
+
+def _json_line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _ending(result: "PromptResult") -> tuple[str | None, int]:
+    """What is said about how the run ended, and the exit code."""
+    reason = result.error.message if result.error is not None else "It gave no reason."
+    endings: dict[str, tuple[str | None, int]] = {
+        "stop": (None, 0),
+        "length": ("The answer was cut at the model's output limit.", 0),
+        "refusal": (f"The model refused. {reason}", 1),
+        "error": (f"The run failed: {reason}", 1),
+        "interrupted": ("The daemon stopped before the end of the run.", 1),
+        "max_turns": (f"Stopped after {result.turns} turns, the most this run may take (--max-turns).", 3),
+        "aborted": ("Cancelled.", 130),
+    }
+    return endings[result.stop_reason]

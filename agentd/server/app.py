@@ -1,0 +1,153 @@
+"""The daemon: everything put together, started, and ended in good order."""
+
+import asyncio
+import logging
+import os
+import sys
+
+import anyio
+from anyio.abc import TaskGroup
+
+from agentd.boot import Start
+from agentd.config.folders import data_dir
+from agentd.config.secrets import Secrets
+from agentd.config.settings import load
+from agentd.config.sources import Sources
+from agentd.protocol.errors import RpcError
+from agentd.protocol.frames import BrokenFraming, Oversized
+from agentd.server.connection import Connection
+from agentd.server.door import Door
+from agentd.server.face import EditorFace
+from agentd.server.language_server import LanguageServer
+from agentd.server.lifetime import Lifetime
+from agentd.server.methods import Methods
+from agentd.server.outbox import Outbox
+from agentd.server.stdin import read_frames
+from agentd.sessions.engines import ConfiguredEngines
+from agentd.sessions.house import House
+from agentd.sessions.store import Sessions
+from agentd.tools.builtin import builtin_tools
+from agentd.workspace.environment import command_environment
+from agentd.workspace.process import Processes
+
+log = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 1.2
+"""How long runs may take to close when the daemon ends. With the last writes this stays under two seconds."""
+DRAIN_SECONDS = 0.5
+TOOLS_GRACE_SECONDS = 0.3
+
+
+def serve(start: Start) -> int:
+    """Serve one client until it, or a signal, ends that. Gives the exit code."""
+    _set_up_log(start.secrets)
+    return anyio.run(_serve, start)
+
+
+def _set_up_log(secrets: Secrets) -> None:
+    """Logs go to stderr, one line each, with every secret left out."""
+
+    class Redacted(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return secrets.redact(super().format(record))
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    level = os.environ.get("AGENTD_LOG", "WARNING").upper()
+    logging.basicConfig(
+        level=level if level in logging.getLevelNamesMapping() else "WARNING", handlers=[handler]
+    )
+    for chatty in ("pygls", "httpx", "httpcore", "asyncio"):  # they log whole payloads
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+async def _serve(start: Start) -> int:
+    async with anyio.create_task_group() as tasks, Processes() as processes:
+        lifetime = Lifetime(start.secrets, tasks.start_soon)
+        outbox = Outbox(start.fd_out, on_lost=lambda: lifetime.end(1, "stdout is closed"))
+        server = _assemble(start, tasks, processes, lifetime, outbox)
+        tasks.start_soon(lifetime.watch_signals)
+        tasks.start_soon(server.language_server.run)
+        lifetime.watch_stdout(start.fd_out)
+        server.take_over(start)
+        await lifetime.ended.wait()
+        with anyio.CancelScope(shield=True):
+            await server.close(processes)
+            await outbox.close(DRAIN_SECONDS)
+        tasks.cancel_scope.cancel()
+    return lifetime.code
+
+
+class _Server:
+    """The parts that have a beginning and an end."""
+
+    def __init__(
+        self,
+        door: Door,
+        lifetime: Lifetime,
+        sessions: Sessions,
+        engines: ConfiguredEngines,
+        language_server: LanguageServer,
+    ) -> None:
+        self.language_server = language_server
+        self._door = door
+        self._lifetime = lifetime
+        self._sessions = sessions
+        self._engines = engines
+
+    def take_over(self, start: Start) -> None:
+        """Handle the frames that were read before us, then read on."""
+        for number, frame in enumerate(start.frames):
+            self._on_frame(frame, answered=start.answered and number == 0)
+        if start.broken is not None or start.ended:
+            self._on_end(start.broken)
+            return
+        loop = asyncio.get_running_loop()
+        read_frames(start.fd_in, start.reader, loop.call_soon_threadsafe, self._on_frame, self._on_end)
+
+    def _on_frame(self, frame: bytes | Oversized, answered: bool = False) -> None:
+        self._door.receive(frame, answered=answered)
+
+    def _on_end(self, broken: BrokenFraming | None) -> None:
+        if broken is None:
+            self._lifetime.end(0, "stdin is at its end")
+            return
+        log.error("stdin is no sequence of frames any more: %s", broken)
+        self._door.refuse(RpcError("parse", f"Broken framing: {broken}. The daemon ends."))
+        self._lifetime.end(2, "broken framing")
+
+    async def close(self, processes: Processes) -> None:
+        """End what runs, its tools first, and answer who waits."""
+        with anyio.move_on_after(CLOSE_SECONDS):
+            async with anyio.create_task_group() as closing:
+                closing.start_soon(self._sessions.close_all, "interrupted")
+                closing.start_soon(processes.shutdown, TOOLS_GRACE_SECONDS)
+        self._door.answer_all()
+        with anyio.move_on_after(DRAIN_SECONDS):
+            await self._engines.aclose()
+
+
+def _assemble(
+    start: Start, tasks: TaskGroup, processes: Processes, lifetime: Lifetime, outbox: Outbox
+) -> _Server:
+    settings = load(os.environ)
+    connection = Connection(settings, start.allow_full)
+    engines = ConfiguredEngines(settings, lambda name: start.secrets.take(name, os.environ))
+    door = Door(outbox, tasks, on_exit=lambda clean: lifetime.end(0 if clean else 1, "exit"))
+    lifetime.on_shut_down(door.shut)
+    face = EditorFace(door, outbox, tasks.start_soon)
+    language_server = LanguageServer(lambda: methods.position_encoding)
+    house = House(
+        settings=connection,
+        engines=engines,
+        toolbox=builtin_tools(processes),
+        face=face,
+        editor=language_server,
+        environment=command_environment(os.environ),
+        sources=Sources(),
+        start_soon=tasks.start_soon,
+    )
+    sessions = Sessions(data_dir(os.environ) / "sessions", house)
+    methods = Methods(connection, face, house, engines, sessions, lifetime)
+    door.serve(methods.requests(), methods.notices(), language_server.take)
+    return _Server(door, lifetime, sessions, engines, language_server)

@@ -1,0 +1,146 @@
+"""What is known of the client and its workspace, from `initialize` on; the settings that sessions look at."""
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agentd.config.settings import Settings
+from agentd.protocol.errors import RpcError
+from agentd.protocol.messages import Mode
+from agentd.protocol.methods import ClientOptions
+from agentd.protocol.wire import Many, Wire, absent
+from agentd.server.parsing import validate
+from agentd.workspace.paths import WorkspaceError, path_of
+
+log = logging.getLogger(__name__)
+
+
+class WorkspaceFolder(Wire):
+    """A folder of the client's workspace."""
+
+    uri: str
+    name: str = ""
+
+
+class InitializeParams(Wire):
+    """What of LSP's `initialize` agentd looks at."""
+
+    process_id: int | None = absent()
+    root_uri: str | None = absent()
+    root_path: str | None = absent()
+    workspace_folders: Many[WorkspaceFolder] | None = absent()
+    capabilities: dict[str, Any]
+    initialization_options: Any = None
+
+
+class FoldersChange(Wire):
+    """The folders that came and went."""
+
+    added: Many[WorkspaceFolder]
+    removed: Many[WorkspaceFolder]
+
+
+class FoldersParams(Wire):
+    """`workspace/didChangeWorkspaceFolders`."""
+
+    event: FoldersChange
+
+
+def client_options(params: InitializeParams) -> ClientOptions | None:
+    """What the client says of itself in an `agentd` object. Raises `RpcError` naming the path."""
+    holders = (
+        ("/initializationOptions/agentd", params.initialization_options),
+        ("/capabilities/experimental/agentd", params.capabilities.get("experimental")),
+    )
+    for path, holder in holders:
+        if isinstance(holder, dict) and "agentd" in holder:
+            return validate_options(holder["agentd"], path)
+    return None
+
+
+def validate_options(options: Any, path: str) -> ClientOptions:
+    """The client's options. Raises `RpcError` invalidParams."""
+    if not isinstance(options, dict):
+        raise RpcError("invalidParams", f"{path}: must be an object")
+    validated = validate(ClientOptions, options, path)
+    assert isinstance(validated, ClientOptions)
+    return validated
+
+
+class Connection:
+    """The client's settings and folders; `sessions.house.Settings`."""
+
+    def __init__(self, settings: Settings, allow_full: bool) -> None:
+        self.trusted = False
+        self.options: ClientOptions | None = None
+        self._settings = settings
+        self._allow_full = allow_full or settings.allow_full or settings.mode == "full"
+        self._folders: dict[str, Path] = {}
+
+    @property
+    def allow_full(self) -> bool:
+        """Whether mode `full` may be chosen: the user's configuration or the command line says so."""
+        return self._allow_full
+
+    @property
+    def default_model(self) -> str | None:
+        """The model of new sessions."""
+        return (self.options.model if self.options is not None else None) or self._settings.model
+
+    @property
+    def default_mode(self) -> Mode:
+        """The mode of new sessions. `auto` without a sandbox acts as `ask`."""
+        chosen = self.options.mode if self.options is not None else None
+        mode = chosen or self._settings.mode
+        return "ask" if mode == "auto" else mode
+
+    def open(self, params: InitializeParams, options: ClientOptions | None) -> None:
+        """Take what `initialize` says."""
+        self.options = options
+        self.trusted = options.trusted if options is not None else False
+        folders = params.workspace_folders
+        if folders is None and params.root_uri is not None:
+            folders = (WorkspaceFolder(uri=params.root_uri),)
+        elif folders is None and params.root_path is not None:
+            folders = (
+                (WorkspaceFolder(uri=Path(params.root_path).as_uri()),) if params.root_path[:1] == "/" else ()
+            )
+        self._add(folders or ())
+
+    def change_folders(self, change: FoldersChange) -> Iterator[Path]:
+        """Take folders that came and went; give those that went."""
+        for folder in change.removed:
+            if (gone := self._folders.pop(folder.uri, None)) is not None:
+                yield gone
+        self._add(change.added)
+
+    def _add(self, folders: tuple[WorkspaceFolder, ...]) -> None:
+        for folder in folders:
+            try:
+                self._folders[folder.uri] = resolved_folder(folder.uri, "/workspaceFolders")
+            except RpcError as error:  # the editor may show folders that agentd cannot work in
+                log.warning("%s", error.message)
+
+    def root(self, workspace_uri: str | None) -> Path:
+        """The workspace folder a request is about. Raises `RpcError` where that is not clear."""
+        if workspace_uri is not None:
+            return resolved_folder(workspace_uri, "/workspaceUri")
+        roots = list(dict.fromkeys(self._folders.values()))
+        if len(roots) > 1:
+            raise RpcError(
+                "invalidParams", "/workspaceUri: is required, as the client has several workspace folders"
+            )
+        return roots[0] if roots else Path(os.path.realpath(Path.cwd()))
+
+
+def resolved_folder(uri: str, where: str) -> Path:
+    """The folder of a URI, resolved: every spelling of it is one workspace. Raises `RpcError`."""
+    try:
+        path = Path(os.path.realpath(path_of(uri)))
+    except WorkspaceError as error:
+        raise RpcError("invalidParams", f"{where}: {error}") from None
+    if not path.is_dir():
+        raise RpcError("invalidParams", f'{where}: "{uri}" is no existing folder')
+    return path

@@ -1,0 +1,305 @@
+"""The front door: JSON-RPC as LSP speaks it, strictly. Every request is answered once, whatever is wrong.
+
+The door knows nothing of agents. It is given methods by name, each with the type of its params, and sends
+what they return. pygls has a door of its own; this one stands in its place because it must be open before
+pygls and lsprotocol could be imported, and because of the faults of that door listed in ARCHITECTURE.md.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from anyio import CancelScope
+from anyio.abc import TaskGroup
+from pydantic_core import to_json
+
+from agentd.protocol.capabilities import LIMITS
+from agentd.protocol.errors import RpcError
+from agentd.protocol.frames import Oversized
+from agentd.protocol.wire import Wire
+from agentd.server.outbox import Outbox
+from agentd.server.parsing import BadMessage, Call, MessageId, Reply, parse, validate
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Request:
+    """A request that is being served."""
+
+    id: MessageId
+    method: str
+    scope: CancelScope = field(default_factory=CancelScope)
+    cancelled: bool = False
+    answered: bool = False
+    _on_cancel: Callable[[], None] | None = None
+    _after: list[Callable[[], None]] = field(default_factory=list)
+
+    def on_cancel(self, function: Callable[[], None]) -> None:
+        """What `$/cancelRequest` does instead of cutting the handler short: it still gives its result.
+
+        Where the cancel came before, it is done now.
+        """
+        self._on_cancel = function
+        if self.cancelled:
+            function()
+
+    def after(self, function: Callable[[], None]) -> None:
+        """Something to do right behind the response."""
+        self._after.append(function)
+
+    def cancel(self) -> None:
+        """The client wants no answer any more, or the best there is by now."""
+        self.cancelled = True
+        if self._on_cancel is not None:
+            self._on_cancel()
+
+
+@dataclass(frozen=True)
+class Method:
+    """A request that is served.
+
+    `graceful`: a cancel does not cut the handler short, it calls `Request.on_cancel` and gives its result.
+    """
+
+    params: type[Wire]
+    serve: Callable[[Any, Request], Awaitable[Any]]
+    graceful: bool = False
+    always_admitted: bool = False
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A notification that is acted on."""
+
+    params: type[Wire]
+    act: Callable[[Any], None]
+
+
+class ClientError(Exception):
+    """The client answered a request of ours with an error."""
+
+
+class Door:
+    """One connection. All methods belong to the event loop."""
+
+    def __init__(self, outbox: Outbox, tasks: TaskGroup, on_exit: Callable[[bool], None]) -> None:
+        """`on_exit` is called at `exit`, with whether `shutdown` came before."""
+        self._outbox = outbox
+        self._tasks = tasks
+        self._on_exit = on_exit
+        self._methods: Mapping[str, Method] = {}
+        self._notices: Mapping[str, Notice] = {}
+        self._editor_notice: Callable[[str, Any], bool] = lambda method, params: False
+        self._serving: dict[tuple[type, MessageId], Request] = {}
+        self._unwritten = 0  # responses that are not out yet
+        self._asked: dict[str, _Question] = {}
+        self._last_id = 0
+        self.initialized = False
+        self.shut_down = False
+
+    def serve(
+        self,
+        methods: Mapping[str, Method],
+        notices: Mapping[str, Notice],
+        editor_notice: Callable[[str, Any], bool],
+    ) -> None:
+        """What is behind the door. `editor_notice` says whether it takes a notification of LSP's own."""
+        self._methods = methods
+        self._notices = notices
+        self._editor_notice = editor_notice
+
+    # --- in ---------------------------------------------------------------------------------------
+
+    def receive(self, frame: bytes | Oversized, *, answered: bool = False) -> None:
+        """One frame. `answered`: it is an `initialize` that has had its answer."""
+        try:
+            if isinstance(frame, Oversized):
+                limit = LIMITS["maxMessageBytes"]
+                raise BadMessage(
+                    None, RpcError("request", f"The message has {frame.size} bytes; the limit is {limit}.")
+                )
+            message = parse(frame)
+        except BadMessage as bad:
+            log.warning("refused: %s", bad.error.message)
+            self._send_error(bad.id, bad.error)
+            return
+        if isinstance(message, Reply):
+            self._take_reply(message)
+        elif message.id is None:
+            self._take_notification(message)
+        else:
+            self._take_request(message, message.id, answered)
+
+    def _take_request(self, call: Call, message_id: MessageId, answered: bool) -> None:
+        try:
+            method = self._admit(call, message_id)
+            params = validate(method.params, call.params)
+        except RpcError as error:
+            self._send_error(message_id, error)
+            return
+        if call.method == "initialize":
+            self.initialized = True
+        request = Request(message_id, call.method, answered=answered)
+        self._serving[_key(message_id)] = request
+        self._tasks.start_soon(self._serve, method, params, request)
+
+    def _admit(self, call: Call, message_id: MessageId) -> Method:
+        """The method of a request that may be served now. Raises `RpcError`."""
+        if _key(message_id) in self._serving:
+            raise RpcError("request", f"Invalid request: id {message_id!r} is in flight.")
+        if self.shut_down:
+            raise RpcError("request", "Invalid request: the server is shut down; only exit is left.")
+        if call.method == "initialize" and self.initialized:
+            raise RpcError("request", "Invalid request: the server is initialized already.")
+        if call.method != "initialize" and not self.initialized:
+            raise RpcError("notInitialized", "The server is not initialized: send initialize first.")
+        method = self._methods.get(call.method)
+        if method is None:
+            raise RpcError("methodNotFound", f'There is no method "{call.method[:100]}".')
+        if len(self._serving) + self._unwritten >= LIMITS["maxInFlight"] and not method.always_admitted:
+            limit = LIMITS["maxInFlight"]
+            raise RpcError("overloaded", f"More than {limit} requests are in flight.", retryable=True)
+        return method
+
+    def _take_notification(self, call: Call) -> None:
+        if call.method == "exit":
+            self._on_exit(self.shut_down)
+        elif not self.initialized or self.shut_down:
+            log.info("%s came outside initialize and shutdown: dropped", call.method)
+        elif call.method == "$/cancelRequest":
+            self._take_cancel(call.params)
+        elif (notice := self._notices.get(call.method)) is not None:
+            try:
+                notice.act(validate(notice.params, call.params))
+            except RpcError as error:
+                log.warning("%s: %s", call.method, error.message)
+        elif not self._editor_notice(call.method, call.params):
+            log.debug("nothing is done about %s", call.method)
+
+    def _take_cancel(self, params: Any) -> None:
+        message_id = params.get("id") if isinstance(params, dict) else None
+        request = self._serving.get(_key(message_id)) if isinstance(message_id, int | str) else None
+        if request is not None:
+            request.cancel()
+            if not self._methods[request.method].graceful:
+                request.scope.cancel()
+
+    def shut(self) -> None:
+        """`shutdown` came: nothing new is taken on."""
+        self.shut_down = True
+
+    def refuse(self, error: RpcError) -> None:
+        """Answer something that was no message."""
+        self._send_error(None, error)
+
+    def answer_all(self) -> None:
+        """The daemon ends: whoever still waits is told."""
+        for request in tuple(self._serving.values()):
+            self._send_error(request.id, RpcError("cancelled", "The daemon is ending."), request)
+
+    # --- serving ----------------------------------------------------------------------------------
+
+    async def _serve(self, method: Method, params: Any, request: Request) -> None:
+        """The task of a request: whatever happens, it is answered."""
+        try:
+            with request.scope:
+                self._respond(request, await method.serve(params, request))
+        except Exception as error:
+            if request.method == "initialize":
+                self.initialized = False
+            self._send_error(request.id, _rpc_error(error, request), request)
+        finally:
+            if not request.answered:
+                self._send_error(request.id, RpcError("cancelled", "The request was cancelled."), request)
+            self._serving.pop(_key(request.id), None)
+
+    def _respond(self, request: Request, result: Any) -> None:
+        try:
+            encoded = to_json(result)
+        except Exception:
+            log.exception("the result of %s cannot be encoded", request.method)
+            error = RpcError("internal", f"agentd failed: the result of {request.method} cannot be encoded.")
+            self._send_error(request.id, error, request)
+            return
+        self._send_response(request.id, b'"result":' + encoded, request)
+
+    def _send_error(
+        self, message_id: MessageId | None, error: RpcError, request: Request | None = None
+    ) -> None:
+        self._send_response(message_id, b'"error":' + to_json(error.to_wire()), request)
+
+    def _send_response(self, message_id: MessageId | None, member: bytes, request: Request | None) -> None:
+        if request is not None:
+            if request.answered:
+                return
+            request.answered = True
+            self._serving.pop(_key(request.id), None)
+        self._unwritten += 1
+        body = b'{"jsonrpc":"2.0","id":%b,%b}' % (to_json(message_id), member)
+        self._outbox.respond(body, self._response_is_out)
+        for function in request._after if request is not None else ():
+            function()
+
+    def _response_is_out(self) -> None:
+        self._unwritten -= 1
+
+    # --- out --------------------------------------------------------------------------------------
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification."""
+        self._outbox.send(to_json({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """Send a request to the client and give its result.
+
+        Raises `ClientError` when the client answers with an error. Cancelling sends `$/cancelRequest`; an
+        answer that comes later is dropped.
+        """
+        self._last_id += 1
+        question = self._asked[str(self._last_id)] = _Question()
+        message_id = self._last_id
+        body = {"jsonrpc": "2.0", "id": message_id, "method": method, "params": params}
+        self._outbox.send(to_json(body))
+        try:
+            await question.answered.wait()
+        except anyio.get_cancelled_exc_class():
+            self.notify("$/cancelRequest", {"id": message_id})
+            raise
+        finally:
+            del self._asked[str(message_id)]
+        if question.error is not None:
+            raise ClientError(f"{method}: {question.error.get('code')} {question.error.get('message')}")
+        return question.result
+
+    def _take_reply(self, reply: Reply) -> None:
+        """An answer to a request of ours. Its id is matched as text: some clients answer 5 as "5"."""
+        question = self._asked.get(str(reply.id))
+        if question is None:
+            log.info("an answer to a request that nobody waits for: id %r", reply.id)
+            return
+        question.result, question.error = reply.result, reply.error
+        question.answered.set()
+
+
+@dataclass
+class _Question:
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+def _key(message_id: MessageId) -> tuple[type, MessageId]:
+    """1 and "1" are two ids."""
+    return (type(message_id), message_id)
+
+
+def _rpc_error(error: Exception, request: Request) -> RpcError:
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, RpcError):
+        return error
+    log.error("%s failed", request.method, exc_info=error)
+    return RpcError("internal", f"agentd failed in {request.method}. Its log says more.")

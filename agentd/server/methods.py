@@ -1,0 +1,216 @@
+"""agentd's requests: one short function each, from the params of the wire to what sessions do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentd import __version__
+from agentd.protocol import methods as wire
+from agentd.protocol.capabilities import initialize_result, position_encoding
+from agentd.protocol.errors import RpcError
+from agentd.server.connection import (
+    Connection,
+    FoldersParams,
+    InitializeParams,
+    client_options,
+)
+from agentd.server.door import Method, Notice, Request
+from agentd.server.face import EditorFace
+from agentd.server.lifetime import Lifetime
+from agentd.sessions.engines import ConfiguredEngines
+from agentd.sessions.house import House
+from agentd.sessions.session import Session, blocks_of
+from agentd.sessions.state import title_of_blocks
+from agentd.sessions.store import Sessions
+
+
+@dataclass
+class Methods:
+    """What the methods work on."""
+
+    connection: Connection
+    face: EditorFace
+    house: House
+    engines: ConfiguredEngines
+    sessions: Sessions
+    lifetime: Lifetime
+    position_encoding: str = "utf-16"
+
+    def requests(self) -> Mapping[str, Method]:
+        """Every request that is served."""
+        return {
+            "initialize": Method(InitializeParams, self.initialize),
+            "shutdown": Method(wire.Empty, self.shutdown, always_admitted=True),
+            "agentd/prompt": Method(wire.PromptParams, self.prompt, graceful=True),
+            "agentd/cancel": Method(wire.CancelParams, self.cancel, always_admitted=True),
+            "agentd/session/new": Method(wire.SessionNewParams, self.session_new),
+            "agentd/session/list": Method(wire.SessionListParams, self.session_list),
+            "agentd/session/get": Method(wire.SessionGetParams, self.session_get),
+            "agentd/session/update": Method(wire.SessionUpdateParams, self.session_update),
+            "agentd/session/close": Method(wire.SessionParams, self.session_close),
+            "agentd/status": Method(wire.Empty, self.status),
+            "agentd/models": Method(wire.Empty, self.models),
+            "agentd/tools": Method(wire.ToolsParams, self.tools),
+            "agentd/schema": Method(wire.Empty, self.schema),
+            "agentd/credentials/set": Method(wire.CredentialsParams, self.credentials_set),
+            "agentd/permission/respond": Method(wire.PermissionRespondParams, self.permission_respond),
+        }
+
+    def notices(self) -> Mapping[str, Notice]:
+        """Every notification that is acted on, but those of documents."""
+        return {
+            "agentd/trust/didChange": Notice(wire.TrustParams, self.trust_changed),
+            "workspace/didChangeWorkspaceFolders": Notice(FoldersParams, self.folders_changed),
+        }
+
+    # --- the life of the server -------------------------------------------------------------------
+
+    async def initialize(self, params: InitializeParams, request: Request) -> object:
+        """Take the client's description of itself; the answer may have gone out before (`boot.py`)."""
+        options = client_options(params)
+        if options is not None:
+            self.house.check_mode(options.mode)
+            for provider, secret in options.credentials.items():
+                self.set_credential(provider, secret)
+        self.connection.open(params, options)
+        self.face.options = options
+        self.position_encoding = position_encoding(params.capabilities)
+        if params.process_id is not None:
+            self.lifetime.follow_parent(params.process_id)
+        return initialize_result(self.position_encoding)
+
+    async def shutdown(self, params: wire.Empty, request: Request) -> None:
+        """Stop all runs and answer their prompts; after this, only `exit` is left."""
+        self.lifetime.shut_down()
+        await self.sessions.close_all("interrupted")
+
+    # --- prompts ----------------------------------------------------------------------------------
+
+    async def prompt(
+        self, params: wire.PromptParams, request: Request
+    ) -> wire.PromptResult | wire.PromptAccepted:
+        """Run a prompt in the session it names, else in the workspace's latest, else in a new one."""
+        session_id = params.session_id
+        if session_id is None:
+            root = self.connection.root(params.workspace_uri)
+            session_id = self.sessions.latest(root, params.prompt_id)
+            if session_id is None:
+                return await (await self._session_for(params)).prompt(params, request.on_cancel)
+        session = await self.sessions.open(session_id)
+        return await session.prompt(params, request.on_cancel)
+
+    async def _session_for(self, params: wire.PromptParams) -> Session:
+        """A new session for a prompt, once the prompt itself is known to be one that can run."""
+        blocks = blocks_of(params.prompt)
+        if not blocks:
+            raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
+        self.house.check_mode(params.mode)
+        self.engines.engine(params.model or self.connection.default_model, params.effort)
+        root = self.connection.root(params.workspace_uri)
+        new = await self.sessions.create(root, wire.SessionNewParams(), title_of_blocks(blocks))
+        new.introduce()
+        return new.session
+
+    async def cancel(self, params: wire.CancelParams, request: Request) -> wire.CancelResult:
+        """Cancel the running prompt of a session."""
+        session = await self.sessions.open(params.session_id)
+        return await session.cancel(params.prompt_id)
+
+    # --- sessions ---------------------------------------------------------------------------------
+
+    async def session_new(self, params: wire.SessionNewParams, request: Request) -> wire.SessionResult:
+        """A new session; its first event follows the response."""
+        new = await self.sessions.create(self.connection.root(params.workspace_uri), params)
+        request.after(new.introduce)
+        return wire.SessionResult(session=new.session.info)
+
+    async def session_list(self, params: wire.SessionListParams, request: Request) -> wire.SessionListResult:
+        """Sessions, newest first."""
+        root = self.connection.root(params.workspace_uri) if params.workspace_uri is not None else None
+        return await self.sessions.listing(params, root)
+
+    async def session_get(self, params: wire.SessionGetParams, request: Request) -> wire.SessionGetResult:
+        """A session and its messages."""
+        return await self.sessions.get(params)
+
+    async def session_update(self, params: wire.SessionUpdateParams, request: Request) -> wire.SessionResult:
+        """Change a session's title, model, mode or effort."""
+        session = await self.sessions.open(params.session_id)
+        return wire.SessionResult(session=session.update(params))
+
+    async def session_close(self, params: wire.SessionParams, request: Request) -> wire.Empty:
+        """Cancel what runs in a session and let go of it."""
+        await self.sessions.close(params.session_id)
+        return wire.Empty()
+
+    # --- the rest ---------------------------------------------------------------------------------
+
+    async def status(self, params: wire.Empty, request: Request) -> wire.StatusResult:
+        """How the daemon does."""
+        infos = [session.info for session in self.sessions.opened]
+        sessions = tuple(
+            wire.SessionStatus(session_id=info.session_id, state=info.state, last_activity_at=info.updated_at)
+            for info in infos
+        )
+        return wire.StatusResult(
+            version=__version__,
+            uptime_ms=self.lifetime.uptime_ms,
+            sessions=sessions,
+            problems=tuple(self.engines.problems()),
+        )
+
+    async def models(self, params: wire.Empty, request: Request) -> wire.ModelsResult:
+        """The models that can be named."""
+        return wire.ModelsResult(models=self.engines.models(), default=self.connection.default_model)
+
+    async def tools(self, params: wire.ToolsParams, request: Request) -> wire.ToolsResult:
+        """The tools that the model may call."""
+        return wire.ToolsResult(
+            tools=tuple(
+                wire.ToolInfo(
+                    name=tool.name,
+                    description=tool.description,
+                    parameters=tool.parameters,
+                    kind=tool.kind,
+                    source="built-in",
+                    available=True,
+                )
+                for tool in self.house.toolbox.tools
+            )
+        )
+
+    async def schema(self, params: wire.Empty, request: Request) -> object:
+        """JSON Schema of everything on the wire."""
+        from agentd.protocol.schema import json_schema
+
+        return json_schema()
+
+    async def credentials_set(self, params: wire.CredentialsParams, request: Request) -> wire.Empty:
+        """Keep a key in memory, or forget it."""
+        self.set_credential(params.provider, params.secret)
+        return wire.Empty()
+
+    def set_credential(self, provider: str, secret: str | None) -> None:
+        """Keep a key for a provider, and out of the log."""
+        if secret is not None:
+            self.lifetime.secrets.learn(secret)
+        self.engines.set_credential(provider, secret)
+
+    async def permission_respond(self, params: wire.PermissionRespondParams, request: Request) -> wire.Empty:
+        """An answer to a question from another view than the one that was asked."""
+        answer = wire.PermissionAnswer(option_id=params.option_id, feedback=params.feedback)
+        if not any(session.respond(params.request_id, answer) for session in self.sessions.opened):
+            raise RpcError("permissionClosed", f'The question "{params.request_id}" is not open (any more).')
+        return wire.Empty()
+
+    # --- notifications ----------------------------------------------------------------------------
+
+    def trust_changed(self, params: wire.TrustParams) -> None:
+        """The user trusts the workspace now, or no longer: open questions are judged anew."""
+        self.connection.trusted = params.trusted
+        for session in self.sessions.opened:
+            session.trust_changed()
+
+    def folders_changed(self, params: FoldersParams) -> None:
+        """The sessions of folders that went are closed."""
+        for gone in self.connection.change_folders(params.event):
+            self.house.start_soon(self.sessions.close_below, gone)

@@ -1,0 +1,131 @@
+"""JSON-RPC bodies: bytes in, messages out, every fault with its own error. No state, no I/O."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from agentd.agent.request import clean_text
+from agentd.protocol.errors import RpcError
+from agentd.protocol.wire import Wire
+
+MAX_DEPTH = 512
+
+MessageId = int | str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request, or a notification when `id` is None."""
+
+    id: MessageId | None
+    method: str
+    params: Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A response to a request of ours."""
+
+    id: Any
+    result: Any
+    error: dict[str, Any] | None
+
+
+class BadMessage(Exception):
+    """A body that is answered with an error: under its own id where that could be read, else under null."""
+
+    def __init__(self, message_id: MessageId | None, error: RpcError) -> None:
+        super().__init__(error.message)
+        self.id = message_id
+        self.error = error
+
+
+def parse(body: bytes) -> Call | Reply:
+    """The message in a body. Raises `BadMessage`."""
+    message = _json(body)
+    if not isinstance(message, dict):
+        raise BadMessage(None, _request_error("a message is a JSON object; batches are not part of LSP"))
+    message_id = message.get("id")
+    known_id = message_id if type(message_id) in (int, str) else None
+    if message.get("jsonrpc") != "2.0":
+        raise BadMessage(known_id, _request_error('"jsonrpc" must be "2.0"'))
+    if "method" not in message:
+        return _reply(message, known_id)
+    method = message["method"]
+    if not isinstance(method, str):
+        raise BadMessage(known_id, _request_error('"method" must be a string'))
+    if "id" in message and known_id is None:
+        raise BadMessage(None, _request_error('"id" must be an integer or a string'))
+    return Call(known_id, method, message.get("params"))
+
+
+def _reply(message: dict[str, Any], known_id: MessageId | None) -> Reply:
+    if "id" not in message or not ("result" in message or "error" in message):
+        raise BadMessage(known_id, _request_error("neither a method, nor a result or an error"))
+    error = message.get("error")
+    return Reply(message["id"], message.get("result"), error if isinstance(error, dict) else None)
+
+
+def _request_error(why: str) -> RpcError:
+    return RpcError("request", f"Invalid request: {why}.")
+
+
+def _json(body: bytes) -> Any:
+    """The value of a body. The fast reader refuses deep nesting and lone surrogates; the slow one decides."""
+    try:
+        return from_json(body, allow_inf_nan=False)
+    except ValueError:
+        pass
+    try:
+        value = json.loads(body.decode(), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise BadMessage(None, RpcError("parse", f"Parse error: nested deeper than {MAX_DEPTH}.")) from None
+    except UnicodeDecodeError as error:
+        raise BadMessage(None, RpcError("parse", f"Parse error: no UTF-8 at byte {error.start}.")) from None
+    except ValueError as error:
+        raise BadMessage(None, RpcError("parse", f"Parse error: {error}")) from None
+    return _cleaned(value, MAX_DEPTH)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _cleaned(value: Any, depth: int) -> Any:
+    """The value with lone surrogates replaced: nothing behind this door can encode them."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict | list) and not depth:
+        raise BadMessage(None, RpcError("parse", f"Parse error: nested deeper than {MAX_DEPTH}."))
+    if isinstance(value, dict):
+        return {clean_text(key): _cleaned(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item, depth - 1) for item in value]
+    return value
+
+
+def validate(model: type[Wire], params: Any, prefix: str = "") -> Any:
+    """The params as `model`; absent ones count as empty. Raises `RpcError` that names each place, no value."""
+    if params is None:
+        params = {}
+    try:
+        return model.model_validate(params)
+    except ValidationError as error:
+        faults = [f"{prefix}{_path(fault['loc'], params)}: {fault['msg']}" for fault in error.errors()]
+        raise RpcError("invalidParams", "; ".join(dict.fromkeys(faults))[:1000]) from None
+
+
+def _path(location: tuple[int | str, ...], value: Any) -> str:
+    """Where a fault is, as a JSON pointer. Pydantic's location also names members of unions: left out."""
+    path = ""
+    for part in location:
+        holder: Any = value
+        if part in holder if isinstance(holder, dict) else isinstance(holder, list) and isinstance(part, int):
+            value = holder[part]
+            path += f"/{part}"
+        elif isinstance(value, dict) and part == location[-1]:
+            path += f"/{part}"  # what is missing
+    return path or "/"

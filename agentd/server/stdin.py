@@ -1,0 +1,52 @@
+"""Reading stdin in a thread of its own: the event loop is told of frames, and never waits for them."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+
+from agentd.protocol.frames import BrokenFraming, FrameReader, Oversized
+
+log = logging.getLogger(__name__)
+
+_READ_BYTES = 256 * 1024
+
+
+def read_frames(
+    fd: int,
+    reader: FrameReader,
+    call: Callable[..., object],
+    on_frame: Callable[[bytes | Oversized], None],
+    on_end: Callable[[BrokenFraming | None], None],
+) -> None:
+    """Start reading. `call` is the loop's `call_soon_threadsafe`; both callbacks run on the loop.
+
+    `on_end` is called once, with what is wrong with the stream where that ended it. The thread is a daemon
+    thread: a read that never returns cannot keep the process.
+    """
+
+    def run() -> None:
+        broken: BrokenFraming | None = None
+        try:
+            while data := _read(fd):
+                for frame in reader.feed(data):
+                    call(on_frame, frame)
+        except BrokenFraming as error:
+            broken = error
+        except RuntimeError:  # the loop has ended
+            return
+        try:
+            call(on_end, broken)
+        except RuntimeError:
+            log.debug("the loop has ended before stdin")
+
+    threading.Thread(target=run, name="stdin", daemon=True).start()
+
+
+def _read(fd: int) -> bytes:
+    """The next bytes; none at the end, which a connection that was reset is too."""
+    try:
+        return os.read(fd, _READ_BYTES)
+    except OSError as error:
+        log.info("stdin: %s", error.strerror)
+        return b""

@@ -1,0 +1,26 @@
+"""The tools that agentd brings along, in the order the model sees them."""
+
+from agentd.tools.base import Toolbox
+from agentd.tools.bash import Bash
+from agentd.tools.edit_file import EditFile
+from agentd.tools.find_files import FindFiles
+from agentd.tools.list_directory import ListDirectory
+from agentd.tools.read_file import ReadFile
+from agentd.tools.search_files import SearchFiles
+from agentd.tools.write_file import WriteFile
+from agentd.workspace.process import Processes
+
+
+def builtin_tools(processes: Processes) -> Toolbox:
+    """All built-in tools; commands run under `processes`."""
+    return Toolbox(
+        (
+            ReadFile(),
+            WriteFile(),
+            EditFile(),
+            ListDirectory(),
+            FindFiles(),
+            SearchFiles(),
+            Bash(processes),
+        )
+    )

@@ -1,0 +1,124 @@
+"""The whole table of modes, kinds, trust and secrets."""
+
+from itertools import product
+from typing import Any, get_args
+
+import pytest
+
+from agentd.permissions.policy import Allow, Ask, Decision, Deny, decide
+from agentd.permissions.rules import Rules
+from agentd.protocol.messages import (
+    CommandSubject,
+    EditSubject,
+    FetchSubject,
+    McpSubject,
+    Mode,
+    PermissionSubject,
+    ReadSubject,
+    ToolKind,
+)
+
+READ = ReadSubject(uri="file:///w/a.py")
+EDIT = EditSubject(uri="file:///w/a.py", patch="+x")
+COMMAND = CommandSubject(command="make", cwd="/w")
+FETCH = FetchSubject(url="https://example.org")
+MCP = McpSubject(server="s", tool="t", arguments={})
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+KINDS: tuple[ToolKind, ...] = get_args(ToolKind)
+READING = ("read", "search", "think")
+
+
+def decided(mode: Mode, kind: ToolKind, subject: PermissionSubject | None, **options: Any) -> Decision:
+    given: dict[str, Any] = {"secret": False, "trusted": True, "remembered": Rules(), **options}
+    return decide(mode=mode, tool_name="tool", kind=kind, subject=subject, **given)
+
+
+def word(decision: Decision) -> str:
+    return type(decision).__name__.lower()
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "plan", "ask", "edit", "auto", "full"),
+    [
+        ("read", READ, "allow", "allow", "allow", "allow", "allow"),
+        ("read", None, "allow", "allow", "allow", "allow", "allow"),
+        ("search", READ, "allow", "allow", "allow", "allow", "allow"),
+        ("think", None, "allow", "allow", "allow", "allow", "allow"),
+        ("edit", EDIT, "deny", "ask", "allow", "ask", "allow"),
+        ("delete", EDIT, "deny", "ask", "allow", "ask", "allow"),
+        ("move", EDIT, "deny", "ask", "allow", "ask", "allow"),
+        ("execute", COMMAND, "deny", "ask", "ask", "ask", "allow"),
+        ("fetch", FETCH, "deny", "ask", "ask", "ask", "allow"),
+        ("other", MCP, "deny", "ask", "ask", "ask", "allow"),
+        ("read", MCP, "ask", "ask", "ask", "ask", "allow"),  # a server may call its tools what it likes
+        ("read", EDIT, "ask", "ask", "ask", "ask", "allow"),
+        ("edit", COMMAND, "deny", "ask", "ask", "ask", "allow"),
+        ("execute", EDIT, "deny", "ask", "ask", "ask", "allow"),
+        ("execute", None, "deny", "allow", "allow", "allow", "allow"),  # nothing that could need asking
+    ],
+)
+def test_each_mode_lets_run_what_it_says(
+    kind: ToolKind, subject: PermissionSubject | None, plan: str, ask: str, edit: str, auto: str, full: str
+) -> None:
+    assert [word(decided(mode, kind, subject)) for mode in MODES] == [plan, ask, edit, auto, full]
+
+
+def test_an_untrusted_workspace_makes_every_mode_but_plan_act_as_ask() -> None:
+    for kind, subject, secret in product(KINDS, (None, READ, EDIT, COMMAND, FETCH, MCP), (False, True)):
+        expected = decided("ask", kind, subject, secret=secret)
+        for mode in ("ask", "edit", "auto", "full"):
+            assert decided(mode, kind, subject, secret=secret, trusted=False) == expected
+        assert decided("plan", kind, subject, secret=secret, trusted=False) == decided(
+            "plan", kind, subject, secret=secret
+        )
+
+
+def test_a_secret_asks_in_every_mode_but_full() -> None:
+    assert [word(decided(mode, "read", READ, secret=True)) for mode in MODES] == [*["ask"] * 4, "allow"]
+    assert [word(decided(mode, "edit", EDIT, secret=True)) for mode in MODES] == [
+        "deny",
+        *["ask"] * 3,
+        "allow",
+    ]
+    assert word(decided("full", "read", READ, secret=True, trusted=False)) == "ask"
+
+
+def test_a_secret_that_cannot_be_asked_about_is_denied() -> None:
+    assert word(decided("ask", "read", None, secret=True)) == "deny"
+
+
+def test_plan_denies_with_the_mode_the_tool_and_the_way_out() -> None:
+    decision = decided("plan", "execute", COMMAND)
+    assert isinstance(decision, Deny)
+    for words in ('Mode "plan"', "tool may not run", 'switch to mode "ask"'):
+        assert words in decision.reason
+
+
+def test_a_remembered_answer_spares_the_question_and_is_named() -> None:
+    rules = Rules()
+    for subject in (COMMAND, READ, EDIT):
+        rules.remember("tool", subject)
+    allowed = decided("ask", "execute", COMMAND, remembered=rules)
+    assert isinstance(allowed, Allow)
+    assert allowed.rule == "exactly this command: make (in /w)"
+    assert word(decided("plan", "read", READ, secret=True, remembered=rules)) == "allow"
+    assert decided("edit", "edit", EDIT, remembered=rules) == Allow()  # the mode allows it by itself
+    other = CommandSubject(command="make; rm -rf /", cwd="/w")
+    assert decided("ask", "execute", other, remembered=rules) == Ask()
+
+
+def test_no_remembered_answer_makes_plan_write() -> None:
+    rules = Rules()
+    for subject in (COMMAND, EDIT):
+        rules.remember("tool", subject)
+    for kind in KINDS:
+        if kind not in READING:
+            assert word(decided("plan", kind, COMMAND, remembered=rules)) == "deny"
+            assert word(decided("plan", kind, EDIT, remembered=rules)) == "deny"
+
+
+def test_no_mode_but_full_runs_a_command_unasked() -> None:
+    for mode, kind, trusted in product(MODES, KINDS, (False, True)):
+        decision = decided(mode, kind, COMMAND, trusted=trusted)
+        assert isinstance(decision, Allow) is (mode == "full" and trusted)

@@ -1,0 +1,129 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentd.workspace.globs import compile_glob
+from agentd.workspace.ignore import Walk
+
+FILES = [
+    "a.py", "a.log", "keep.log", "build/x.o", "build/keep/y", "src/a.log", "src/keep.log", "src/build/z", "src/deep/a.py",
+    "foo/keep", "foo/drop", "foo/bar/keep", "foo/bar/x", "doc/a b.txt", "doc/#x", "doc/!x", "doc/[id].tsx", "doc/i",
+    ".hidden/x", ".hidden/.y", "tmp/a/b/c", "x/tmp/b",
+]  # fmt: skip
+
+RULES = {
+    "nothing": {},
+    "names and negation": {"": "*.log\n!keep.log\n"},
+    "folders": {"": "build/\n/tmp\n"},
+    "nothing comes back in an ignored folder": {"": "foo/\n!foo/keep\n"},
+    "all that is in a folder": {"": "foo/**\n!foo/keep\n"},
+    "one level and back": {"": "foo/*\n!foo/bar/\nfoo/bar/*\n!foo/bar/keep\n"},
+    "deeper wins": {"": "*.log\n", "src": "!a.log\nbuild\n"},
+    "deeper alone": {"src": "*.log\n", "foo": "/bar\n"},
+    "anchors and stars": {"": "src/**/a.py\n**/tmp\n/a.*\n"},
+    "specials": {"": "\\#x\n\\!x\n# comment\n\n  \na\\ b.txt\n"},
+    "classes": {"": "[a-c].py\n\\[id\\].tsx\n"},
+    "lines that mean nothing": {"": "!\n\\\n*.log\r\n"},
+    "bom": {"": "\ufeff*.log\n"},
+    "everything": {"": "*\n!*.py\n"},
+}
+
+
+def walk(root: Path, base: tuple[str, ...] = ()) -> list[str]:
+    fd = os.open(root, os.O_RDONLY)
+    try:
+        return ["/".join(parts) for parts in Walk(fd).files(base)]
+    finally:
+        os.close(fd)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    return tmp_path
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES.keys())
+def test_the_walk_sees_what_git_does_not_ignore(tree: Path, rules: dict[str, str]) -> None:
+    for folder, text in rules.items():
+        (tree / folder / ".gitignore").write_text(text)
+    git = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": os.environ["PATH"]}
+    subprocess.run(["git", "init", "-q"], cwd=tree, env=git, check=True, stdin=subprocess.DEVNULL)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "-co", "--exclude-standard"],
+        cwd=tree, env=git, check=True, stdin=subprocess.DEVNULL, capture_output=True,
+    ).stdout  # fmt: skip
+    assert sorted(walk(tree)) == sorted(os.fsdecode(listed).split("\0")[:-1])
+
+
+def test_git_itself_and_links_are_not_entered_and_special_files_are_left_out(tree: Path) -> None:
+    (tree / ".git").mkdir()
+    (tree / ".git/config").write_text("x")
+    (tree / "link").symlink_to("src")
+    os.mkfifo(tree / "fifo")
+    assert sorted(walk(tree)) == sorted([*FILES, "link"])
+
+
+def test_rules_above_the_base_count(tree: Path) -> None:
+    (tree / ".gitignore").write_text("*.log\n")
+    assert walk(tree, ("src",)) == ["src/build/z", "src/deep/a.py"]
+
+
+def test_an_ignored_folder_that_is_asked_for_is_walked(tree: Path) -> None:
+    (tree / ".gitignore").write_text("foo/\n")
+    assert walk(tree, ("foo",)) == ["foo/bar/keep", "foo/bar/x", "foo/drop", "foo/keep"]
+    assert walk(tree, ("foo", "bar")) == ["foo/bar/keep", "foo/bar/x"]
+
+
+def test_a_tree_deeper_than_the_stack_is_walked(tmp_path: Path) -> None:
+    fd = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=fd)
+        below = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+    os.close(fd)
+    assert walk(tmp_path) == ["d/" * 1200 + "leaf"]
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "matches"),
+    [
+        ("*.py", "a.py", True),
+        ("*.py", "src/deep/a.py", True),
+        ("*.py", "a.pyc", False),
+        ("src/*.py", "src/a.py", True),
+        ("src/*.py", "src/deep/a.py", False),
+        ("src/**/*.py", "src/a.py", True),
+        ("src/**/*.py", "src/x/y/a.py", True),
+        ("./src/**", "src/x/y", True),
+        ("/a.py", "a.py", True),
+        ("**", "x/y", True),
+        ("?.py", "a.py", True),
+        ("?.py", "ab.py", False),
+        ("a?b", "a/b", False),
+        ("[ab].py", "a.py", True),
+        ("[!ab].py", "a.py", False),
+        ("[!ab].py", "c.py", True),
+        ("x[!a]y", "x/y", False),
+        ("pages/[id]/(group)/a b.tsx", "pages/[id]/(group)/a b.tsx", True),
+        ("*.{ts,tsx}", "a.tsx", True),
+        ("{.env,x}", ".env", True),
+        ("{src,lib}/**/*.{c,h}", "lib/x/a.h", True),
+        ("a{b,c{d,e}}f", "acef", True),
+        ("a,b", "a,b", True),
+        ("{a", "{a", True),
+        ("}a{", "}a{", True),
+        ("[", "[", True),
+        ("[z-a]", "[z-a]", True),
+        ("a.b+c(d)$", "a.b+c(d)$", True),
+        ("*.PY", "a.py", False),
+    ],
+)
+def test_globs(glob: str, path: str, matches: bool) -> None:
+    assert (compile_glob(glob).fullmatch(path) is not None) == matches

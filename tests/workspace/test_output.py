@@ -1,0 +1,194 @@
+"""The model's copy of an output, and the live stream."""
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentd.workspace.output import RESULT_BYTES, LiveOutput, OutputCapture, TerminalText, clean
+
+ESC = "\x1b"
+
+
+def captured(*pieces: bytes, limit: int = RESULT_BYTES) -> OutputCapture:
+    capture = OutputCapture(limit)
+    for piece in pieces:
+        capture.feed(piece)
+    capture.finish()
+    return capture
+
+
+def test_short_output_is_kept_as_it_is():
+    capture = captured(b"one\ntwo\n", "drei ü \u2028 \x85 \x0c end".encode())
+    assert capture.text == "one\ntwo\ndrei ü \u2028 \x85 \x0c end"
+    assert not capture.truncated
+
+
+def test_a_character_split_over_reads_stays_whole():
+    text = "a€🙂z" * 50
+    data = text.encode()
+    for size in (1, 2, 3, 5):
+        assert captured(*(data[at : at + size] for at in range(0, len(data), size))).text == text
+
+
+def test_bytes_that_are_no_utf8_are_replaced_and_counted():
+    capture = captured(b"ok \xff\xfe \x9d end\n")
+    assert capture.text == "ok \ufffd\ufffd \ufffd end\n"
+    assert capture.total_bytes == 13
+
+
+def test_a_character_that_never_becomes_whole_is_replaced_at_the_end():
+    capture = OutputCapture()
+    assert capture.feed("€".encode()[:2]) == ""
+    assert capture.finish() == "\ufffd"
+    assert capture.text == "\ufffd"
+
+
+def test_bytes_that_look_like_surrogates_give_no_surrogate():
+    capture = captured(b"\xed\xa0\x80\xed\xb0\x80")
+    assert not any(0xD800 <= ord(character) < 0xE000 for character in capture.text)
+    capture.text.encode()
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (f"{ESC}[1;33mwarn{ESC}[m done", "warn done"),
+        (f"{ESC}]8;;http://x{ESC}\\link{ESC}]8;;{ESC}\\ end", "link end"),
+        (f"before{ESC}]52;c;AAAA\a after", "before after"),
+        (f"{ESC}]0;title\atext", "text"),
+        (f"{ESC}Pq#0;2;0;0;0{ESC}\\text", "text"),
+        (f"{ESC}(B{ESC}7{ESC}8{ESC}=text", "text"),
+        ("\x9b31mred\x9b0m", "red"),
+        (f"{ESC}]unterminated\nnext line", "\nnext line"),
+        (f"{ESC}[31", ""),
+        ("1%\r50%\r100%\n", "100%\n"),
+        (
+            f"{ESC}[1;33mwarn{ESC}[m {ESC}]8;;http://x{ESC}\\link{ESC}]8;;{ESC}\\ 1%\r50%\r100%\n",
+            "warn link 100%\n",
+        ),
+        ("Downloading 1%\rDownloading 50%\rDownloading 100%\nok", "Downloading 100%\nok"),
+        ("working\r       \rdone\n", "done\n"),
+        (f"one{ESC}[2K{ESC}[1Gtwo\n", "two\n"),
+        ("dos\r\nlines\r\n\r\n", "dos\nlines\n\n"),
+        ("last state\r", "last state"),
+        ("N\bNA\bAME\n", "NAME\n"),
+        ("|\b/\b-\bok", "ok"),
+        ("bell\a nul\0 del\x7f", "bell nul\ufffd del"),
+        ("tab\tand £ and \xa0 stay", "tab\tand £ and \xa0 stay"),
+    ],
+)
+def test_the_model_reads_what_a_terminal_would_show_in_the_end(shown: str, expected: str):
+    assert clean(shown) == expected
+    assert captured(shown.encode()).text == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(
+                ["\n", "\r", "\r\n", "\b", f"{ESC}[31m", f"{ESC}]8;;x{ESC}\\", f"{ESC}[2K", "\a", ESC]
+            ),
+            st.text(max_size=5),
+        ),
+        max_size=30,
+    ),
+    st.integers(1, 7),
+)
+def test_reads_of_any_size_give_the_same_text(parts: list[str], size: int):
+    data = "".join(parts).encode(errors="replace")
+    whole = captured(data)
+    pieces = captured(*(data[at : at + size] for at in range(0, len(data), size)))
+    assert pieces.text == whole.text
+    assert not {character for character in whole.text if character in "\x1b\r\b\a"}
+
+
+def test_progress_without_any_line_end_comes_to_its_last_state_in_bounded_memory():
+    cleaner = TerminalText()
+    passed_on = "".join(cleaner.feed(f"\rdownloaded {count} of 100000") for count in range(100_001))
+    assert passed_on == ""
+    assert cleaner.finish() == "downloaded 100000 of 100000"
+
+
+def test_an_endless_control_string_shows_nothing_and_is_not_kept():
+    cleaner = TerminalText()
+    shown = cleaner.feed(f"start {ESC}]52;c;") + "".join(cleaner.feed("A" * 1000) for _ in range(1000))
+    assert shown + cleaner.feed(f"A{ESC}") + cleaner.feed("\\ end") + cleaner.finish() == "start  end"
+
+
+def test_hostile_lines_take_time_in_proportion_to_their_length():
+    for unit in ("\x9d", "a\b", "\r", ESC, f"{ESC}[", "1 \r", f"{ESC}]x"):
+        text = unit * (300_000 // len(unit))
+        cleaner = TerminalText()
+        cleaner.feed(text + "\a")
+        cleaner.finish()
+
+
+def test_nothing_is_cut_at_the_limit_and_something_one_byte_above():
+    assert not captured(b"x" * RESULT_BYTES).truncated
+    assert captured(b"x" * RESULT_BYTES).text == "x" * RESULT_BYTES
+    above = captured(b"x" * (RESULT_BYTES + 1))
+    assert above.truncated
+    assert len(above.text.encode()) <= RESULT_BYTES
+
+
+def test_the_cut_keeps_whole_lines_of_head_and_tail_and_names_true_numbers():
+    lines = [f"line {number}\n" for number in range(20_000)]
+    capture = captured("".join(lines).encode())
+    head, marker, tail = capture.text.partition("[... ")
+    size, _, tail = tail.partition(" bytes of output are not shown here ...]\n")
+    assert marker
+    assert head == "".join(lines[: head.count("\n")])
+    assert tail == "".join(lines[-tail.count("\n") :])
+    assert int(size) + len(head) + len(tail) == capture.total_bytes == len("".join(lines))
+    assert len(capture.text.encode()) <= RESULT_BYTES
+
+
+def test_one_line_of_wide_characters_is_cut_between_characters():
+    capture = captured(*["€🙂".encode() * 1000] * 100)
+    assert "\ufffd" not in capture.text
+    assert len(capture.text.encode()) <= RESULT_BYTES
+    assert capture.total_bytes == 700_000
+
+
+def test_cleaning_comes_before_the_cut():
+    capture = captured(*[f"\r{ESC}[32m{number}%{ESC}[m".encode() for number in range(20_000)], b"\n")
+    assert capture.total_bytes > RESULT_BYTES
+    assert capture.text == "19999%\n"
+    assert not capture.truncated
+
+
+async def test_live_text_arrives_raw_and_in_order():
+    live, seen = LiveOutput(), []
+
+    async def sink(text: str) -> None:
+        seen.append(text)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(live.forward, sink)
+        for number in range(50):
+            live.feed(f"{ESC}[31m{number}\n")
+            await anyio.lowlevel.checkpoint()
+        live.close()
+    assert "".join(seen) == "".join(f"{ESC}[31m{number}\n" for number in range(50))
+
+
+async def test_a_slow_watcher_costs_bounded_memory_and_is_told_what_is_missing():
+    live, seen, may_go_on = LiveOutput(limit=1000), [], anyio.Event()
+
+    async def sink(text: str) -> None:
+        seen.append(text)
+        await may_go_on.wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(live.forward, sink)
+        live.feed("first")
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(10_000):
+            live.feed("x" * 100)
+        may_go_on.set()
+        await anyio.wait_all_tasks_blocked()
+        live.feed("last")
+        live.close()
+    assert seen == ["first", "x" * 1000 + "\n[... 999000 bytes of output are not shown here ...]\n", "last"]
