@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentd import __version__
@@ -127,7 +126,8 @@ async def _probe(providers: "Mapping[str, ProviderSettings]") -> dict[str, str]:
     import httpx
 
     answers = {}
-    async with httpx.AsyncClient(timeout=PROBE_SECONDS) as client:
+    own_machine = dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]"))  # never by a proxy
+    async with httpx.AsyncClient(timeout=PROBE_SECONDS, mounts=own_machine) as client:
         for name, provider in providers.items():
             try:
                 response = await client.get(f"{provider.base_url}/models")

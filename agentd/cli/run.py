@@ -128,7 +128,6 @@ async def _run(order: Order) -> int:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(interrupt.watch, signals, view, tasks)
-            tasks.start_soon(view.keep_time)
             code = await _attempt(order, view, interrupt)
             tasks.cancel_scope.cancel()
     return interrupt.exit_code if code is None else code
@@ -214,10 +213,11 @@ async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "Prom
 
 
 async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> None:
-    async for note in run:
-        if note.event.type == "agent_start":
-            questions.mode = note.event.prompt.mode
-        await view.show(note.event)
+    async with view.clock():
+        async for note in run:
+            if note.event.type == "agent_start":
+                questions.mode = note.event.prompt.mode
+            await view.show(note.event)
     await view.finish(run.result)
 
 

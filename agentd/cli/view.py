@@ -82,8 +82,21 @@ class RunView:
                 case _:
                     pass
 
-    async def keep_time(self) -> None:
-        """Keep the live line's clock going, until cancelled; on a terminal only."""
+    @asynccontextmanager
+    async def clock(self) -> AsyncIterator[None]:
+        """On a terminal, say during the block what goes on and for how long."""
+        leaving: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._keep_time)
+            try:
+                yield
+            except Exception as error:  # kept out of the task group, which would wrap it in a group
+                leaving = error
+            tasks.cancel_scope.cancel()
+        if leaving is not None:
+            raise leaving
+
+    async def _keep_time(self) -> None:
         with suppress(BrokenPipeError):  # whoever shows the next event hears of it again
             while self._activity.is_terminal:
                 async with self._turn:
@@ -102,15 +115,15 @@ class RunView:
             await self._clear()
             yield
 
-    async def finish(self, result: PromptResult) -> None:
-        """Show the answer where it was not shown yet, and on a terminal what it took."""
+    async def finish(self, result: PromptResult, *, usage: bool = True) -> None:
+        """Show the answer where it was not shown yet, and on a terminal what it took (`usage`)."""
         async with self._turn:
             self._doing = None
             await self._clear()
             if result.text and result.message_id != self._told:
                 text = visible(result.text) if self.answer.is_terminal else result.text
                 await self.answer.write(text if text.endswith("\n") else text + "\n")
-            if self._activity.is_terminal:
+            if usage and self._activity.is_terminal:
                 await self._line(self._dim(usage_line(result.turns, result.usage)))
 
     async def _live(self) -> None:

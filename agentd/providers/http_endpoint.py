@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import httpx
@@ -142,10 +143,11 @@ class Endpoint:
     def _url(self, path: str) -> httpx.URL:
         """The address of a path below base_url, which may or may not end in a slash or in the path itself."""
         try:
+            urlsplit(self._base_url)  # refuses the brackets that httpx takes for a part of the name
             base = httpx.URL(self._base_url.strip()).copy_with(fragment=None)
-        except httpx.InvalidURL as error:
+        except (ValueError, httpx.InvalidURL) as error:
             raise self._bad_address(f"is no URL ({error})") from None
-        if base.scheme not in ("http", "https") or not base.host or "[" in base.host:
+        if base.scheme not in ("http", "https") or not base.host:
             raise self._bad_address('must be like "http://127.0.0.1:11434/v1"')
         if base.userinfo:
             raise self._bad_address("holds a user name or password: remove it, and set api_key_env instead")

@@ -64,6 +64,7 @@ _NO_TOOLS = re.compile(
     r"|support tool use|tools? (?:is|are) not supported",
     re.IGNORECASE,
 )
+_USERINFO = re.compile(r"//[^/\s@]{1,500}@")
 _TAGS = re.compile(r"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
@@ -82,6 +83,7 @@ class Peer:
             return "the server answered with an HTML page"
         if self.secret:
             text = text.replace(self.secret, "[key]")
+        text = _USERINFO.sub("//", text)
         text = " ".join("".join(c if c.isprintable() else " " for c in text[: 20 * EXCERPT]).split())
         return text if len(text) <= EXCERPT else text[: EXCERPT - 1] + "…"
 

@@ -13,7 +13,10 @@ What servers do to this format is in the tests, stream by stream. The rules that
 
 import json
 import logging
+from dataclasses import replace
 from typing import Any
+
+from pydantic_core import from_json
 
 from agentd.protocol.messages import Usage
 from agentd.providers.base import (
@@ -28,6 +31,7 @@ from agentd.providers.openai_stop import stop_of
 from agentd.providers.openai_usage import usage_of_chunk
 from agentd.providers.reasoning import Reasoning
 from agentd.providers.sse import EventStream, ServerSentEvent, TruncatedEventStream
+from agentd.providers.surrogates import SurrogatePairs
 from agentd.providers.tool_fragments import ToolFragments
 
 _log = logging.getLogger(__name__)
@@ -55,6 +59,7 @@ class ChatDecoder:
         self._reasoning = Reasoning()
         self._calls = ToolFragments(self._new_block)
         self._call_extras: dict[int, Any] = {}
+        self._pairs = SurrogatePairs()
         self._logged_noise = False
 
     def feed(self, data: bytes) -> list[StreamEvent]:
@@ -225,7 +230,7 @@ class ChatDecoder:
     def _take_fragment(self, fragment: dict[str, Any], events: list[StreamEvent]) -> None:
         delta = self._calls.add(fragment)
         if delta is not None:
-            events.append(delta)
+            events.append(replace(delta, arguments=self._pairs.join(delta.index, delta.arguments)))
         # Gemini behind this API keeps the signature here without which it refuses the next turn.
         extra, position = fragment.get("extra_content"), self._calls.last_position
         if extra and position is not None:
@@ -237,7 +242,9 @@ class ChatDecoder:
         if self._open is not kind:
             self._new_block()
             self._open = kind
-        events.append(kind(self._blocks - 1, text))
+        block = self._blocks - 1
+        if text := self._pairs.join(block, text):
+            events.append(kind(block, text))
 
     def _new_block(self) -> int:
         self._open = None
@@ -267,7 +274,14 @@ def _list(value: Any) -> list[Any]:
 
 
 def _parse(text: str) -> Any:
-    """The JSON value in a text, or None where there is none."""
+    """The JSON value in a text, or None where there is none.
+
+    The fast parser refuses half of a surrogate pair, which servers that count in UTF-16 do send.
+    """
+    try:
+        return from_json(text)
+    except ValueError:
+        pass
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -12,9 +12,9 @@ from agentd.protocol.messages import Usage
 
 def usage_of_chunk(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> Usage | None:
     """The usage in a chunk: at the top, under `x_groq` (Groq), or in the choice (Moonshot)."""
-    groq = chunk.get("x_groq")
-    places = (chunk, groq if isinstance(groq, Mapping) else {}, choice)
-    for place in places:
+    if "usage" not in chunk and "usage" not in choice and "x_groq" not in chunk:
+        return None  # nearly every chunk
+    for place in (chunk, _object(chunk, "x_groq"), choice):
         usage = read_usage(place.get("usage"))
         if usage is not None:
             return usage
@@ -29,10 +29,10 @@ def read_usage(raw: Any) -> Usage | None:
         return None
     prompt = _count(raw, "prompt_tokens")
     output = _count(raw, "completion_tokens")
-    reasoning = _count(_details(raw, "completion_tokens_details"), "reasoning_tokens")
+    reasoning = _count(_object(raw, "completion_tokens_details"), "reasoning_tokens")
     if reasoning and prompt + output + reasoning == _count(raw, "total_tokens"):
         output += reasoning
-    cached = _details(raw, "prompt_tokens_details")
+    cached = _object(raw, "prompt_tokens_details")
     cache_read = (
         _count(cached, "cached_tokens")
         or _count(raw, "prompt_cache_hit_tokens")  # DeepSeek
@@ -52,7 +52,7 @@ def read_usage(raw: Any) -> Usage | None:
     )
 
 
-def _details(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _object(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = raw.get(key)
     return value if isinstance(value, Mapping) else {}
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _TEXT_FIELDS = ("reasoning_content", "reasoning")
+_FIELDS = frozenset((*_TEXT_FIELDS, "reasoning_details"))
 _GROWING = ("text", "summary", "data")
 """The fields of a detail that a stream sends in pieces."""
 
@@ -24,6 +25,8 @@ class Reasoning:
 
     def add(self, delta: Mapping[str, Any]) -> str:
         """Take a delta; give the reasoning text in it, once where it is there twice."""
+        if _FIELDS.isdisjoint(delta):
+            return ""
         details = delta.get("reasoning_details")
         if not isinstance(details, list):
             details = []

@@ -50,10 +50,11 @@ class EventStream:
         start = 1 if self._after_cr and chunk[0] == _LF else 0
         self._after_cr = chunk[-1] == _CR
         for end in _LINE_END.finditer(chunk, start):
-            self._line += chunk[start : end.start()]
+            line = chunk[start : end.start()]
             start = end.end()
-            line = bytes(self._line)
-            self._line.clear()
+            if self._line:
+                line = bytes(self._line) + line
+                self._line.clear()
             self._take_line(line.decode(errors="replace"), events)
         self._line += chunk[start:]
         return events

@@ -6,6 +6,7 @@ mode that makes the question idle. Anything but a well-formed allow is no permis
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import anyio
@@ -39,6 +40,7 @@ class Asked:
     kind: ToolKind
     title: str
     subject: PermissionSubject
+    root: Path
     judge: Callable[[], Decision]
     emit: Callable[[DurableEvent], Awaitable[None]]
 
@@ -116,7 +118,7 @@ class Questions:
             title=asked.title,
             kind=asked.kind,
             subject=asked.subject,
-            options=options_for(asked.call.name, asked.subject),
+            options=options_for(asked.call.name, asked.subject, asked.root),
         )
 
     async def _ask_client(self, question: _Open) -> None:

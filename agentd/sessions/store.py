@@ -276,6 +276,8 @@ def _fold(contents: Contents, session_id: str) -> SessionState:
     """The state that the records tell. What cannot be read costs that record only, and is logged."""
     state, reader = SessionState(session_id), Reader()
     for damage in contents.damage:
+        if damage.reason == "torn":
+            continue  # what a killed writer had not finished was never acknowledged
         log.warning("session %s: line %d is damaged and left out: %s", session_id, damage.line, damage.reason)
     for record in contents.records:
         try:

@@ -7,6 +7,7 @@ shown lines without their ends. Lines that `old` and `new` begin or end with in 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 from agentd.workspace.paths import WorkspaceError
 from agentd.workspace.text import lines_of, lines_with_ends, visible
@@ -83,12 +84,15 @@ def _fitted(text: str, span: Span, old: str, new: str) -> str:
     tail = 0
     while tail < shortest - head and old_lines[-1 - tail] == new_lines[-1 - tail]:
         tail += 1
+    first, last = "".join(present[:head]), "".join(present[len(present) - tail :])
+    gone = (span[0] + len(first), span[1] - len(last))
     middle = "".join(new_lines[head : len(new_lines) - tail])
     ends = _ANY_END if "\r\n" in old else _BARE_END
     if ends.search(middle):
-        style = _line_end_at(text, span)
-        middle = ends.sub(lambda _: style, middle)
-    return "".join([*present[:head], middle, *present[len(present) - tail :]])
+        # Line by line the ends that were there, then more of the kind that is used there.
+        supply = chain(_FIND_LINE_END.findall(text, *gone), repeat(_line_end_at(text, gone)))
+        middle = ends.sub(lambda _: next(supply), middle)
+    return first + middle + last
 
 
 def _line_end_at(text: str, span: Span) -> str:

@@ -30,7 +30,7 @@ from agentd.workspace.text import BinaryContent, decode, lines_of, visible
 Cut = Literal["limit", "size", "time"]
 
 _MAX_MEMORY = 2 * 1024**3
-_GRACE_SECONDS = 5
+_GRACE_SECONDS = 2
 _WIDE = 500  # characters of a line that are shown whole; of a longer one, a window around the match
 _BEFORE_MATCH = 200
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")

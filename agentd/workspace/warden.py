@@ -90,13 +90,13 @@ def read_stat(pid: int) -> Stat | None:
     return Stat(Process(pid, int(fields[19])), int(fields[1]), fields[0])
 
 
-def descendants(spare: set[int]) -> set[Process]:
-    """The living processes below this one, leaving out `spare` and all below those."""
+def descendants(spare: set[int]) -> list[Process]:
+    """The living processes below this one, parents first, leaving out `spare` and all below those."""
     children: dict[int, list[Stat]] = defaultdict(list)
     for name in os.listdir("/proc"):
         if name.isdigit() and (stat := read_stat(int(name))):
             children[stat.parent].append(stat)
-    found = set()
+    found = []
     parents = [os.getpid()]
     while parents:
         for stat in children[parents.pop()]:
@@ -104,7 +104,7 @@ def descendants(spare: set[int]) -> set[Process]:
                 continue
             parents.append(stat.process.pid)
             if stat.state not in b"ZX":  # a zombie is dead already
-                found.add(stat.process)
+                found.append(stat.process)
     return found
 
 
@@ -160,7 +160,7 @@ def ended_children() -> Iterator[tuple[int, int]]:
 def freeze(spare: set[int], deadline: float) -> set[Process]:
     """Stop all descendants, again and again, until no new one turns up; those that were stopped."""
     frozen: set[Process] = set()
-    while (fresh := descendants(spare) - frozen) and time.monotonic() < deadline:
+    while (fresh := set(descendants(spare)) - frozen) and time.monotonic() < deadline:
         for process in fresh:
             send(process, signal.SIGSTOP)
         frozen |= fresh
@@ -171,7 +171,7 @@ def destroy(reap: Callable[[], None], exits: ChildExits, spare: set[int]) -> tup
     """Kill all descendants but `spare` and theirs. How many had to be killed, and how many live on."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     killed: set[Process] = set()
-    while left := descendants(spare):
+    while left := set(descendants(spare)):
         if time.monotonic() > deadline:
             return len(killed - left), len(left)
         frozen = freeze(spare, deadline)
@@ -297,6 +297,7 @@ class Warden:
         if not self._adopts:
             self._signal_group(signal.SIGTERM)
             return
+        # Parents first: a shell that waits for its child must not take the child's end for its own good end.
         for process in descendants(set()):
             send(process, signal.SIGTERM)
 

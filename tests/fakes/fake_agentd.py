@@ -7,6 +7,7 @@ The text of a prompt says what happens: words separated by spaces, played in ord
     ask:TYPE      a permission question                 retract         a question that is taken back
     unknown       an event type nobody knows            hang            wait for a cancel
     reset         the message starts over               die:CODE        exit at once with last words
+    gate          wait until the file FAKE_GATE exists
     garbage       a frame that is no JSON               mute            never answer, not even a cancel
     stop:REASON   the stop reason of the result         refuse:KIND     an error instead of a result
 
@@ -20,6 +21,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 
 TIME = "2026-01-01T00:00:00.000Z"
 OUT = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -245,6 +247,10 @@ class Run:
     def do_reset(self):
         self.event("message_reset", messageId="m1")
         self.text = ""
+
+    def do_gate(self):
+        while not os.path.exists(os.environ["FAKE_GATE"]):
+            time.sleep(0.02)
 
     def do_hang(self):
         self.cancelled.wait()

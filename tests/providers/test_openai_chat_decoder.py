@@ -158,6 +158,19 @@ def test_characters_cut_by_the_network_stay_whole(chunk: int) -> None:
     assert text_of(events) == said
 
 
+def test_a_surrogate_pair_sent_in_halves_is_one_character() -> None:
+    first, second = "\ud83c", "\udf0d"
+    piece = [call_fragment(function={"name": "f", "arguments": half}) for half in (f'"{first}', f'{second}"')]
+    events, _ = decode(sse(delta(content=f"a{first}"), delta(content=f"{second}b"), *piece, STOP))
+    assert text_of(events) == "a🌍b"
+    assert calls_in(events)[0]["arguments"] == '"🌍"'
+
+
+def test_half_a_surrogate_pair_costs_no_other_text() -> None:
+    events, _ = decode(sse(delta(content="a\udf0db\ud83c"), delta(content="c"), STOP))
+    assert text_of(events).replace("\udf0d", "").replace("\ud83c", "") == "abc"
+
+
 def test_noise_is_skipped_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         events, end = decode(sse(": PROCESSING", delta(content="a"), "{half", "", delta(content="b"), STOP))

@@ -1,0 +1,89 @@
+"""What servers' errors mean, in the words that servers use."""
+
+import json
+
+import pytest
+
+from agentd.providers.http_errors import Peer, error_from_payload, error_from_response
+
+PEER = Peer("local", "m", "http://127.0.0.1/v1/chat/completions", secret="sk-canary")
+
+OVERFLOWS = [
+    "prompt is too long: 213462 tokens > 200000 maximum",
+    "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000",
+    "Your input exceeds the context window of this model.",
+    "This model's maximum context length is 1048565 tokens. However, you requested 1250025 tokens",
+    "The input token count (1250074) exceeds the maximum number of tokens allowed (1048576).",
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens",
+    "Please reduce the length of the messages or completion.",
+    "Prompt contains 9 tokens, too large for model with 8 maximum context length",
+    "prompt too long; exceeded max context length by 1119046 tokens",
+    "tokens to keep from the initial prompt is greater than the context length",
+    "Context size has been exceeded.",
+    "Input Tokens Exceeded: 9",
+    "Input is too long for requested model.",
+    "prompt token count of 9 exceeds the limit of 8",
+    "Your request exceeded model token limit: 8 (requested: 9)",
+    "context window exceeds limit",
+    "Range of input length should be [1, 30720]",
+    "Input too long: 9 input tokens, limit is 8",
+    "Token limit reached",
+]
+
+
+@pytest.mark.parametrize("words", OVERFLOWS)
+def test_a_prompt_that_is_too_long_is_known_by_its_words(words: str) -> None:
+    body = json.dumps({"error": {"message": words}}).encode()
+    assert error_from_response(PEER, 400, {}, body, now=0).kind == "context_overflow"
+    assert error_from_response(PEER, 429, {}, body, now=0).kind == "rate_limit"
+    assert error_from_payload(PEER, {"error": {"message": words}}).kind == "context_overflow"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "messages.3: tool_use ids were found without tool_result blocks",
+        "max_tokens is too large: 99999",
+        "Unsupported parameter: input_tokens",
+        "context is not a known field",
+    ],
+)
+def test_other_bad_requests_are_not_taken_for_an_overflow(words: str) -> None:
+    body = json.dumps({"error": {"message": words}}).encode()
+    assert error_from_response(PEER, 400, {}, body, now=0).kind == "bad_request"
+
+
+def test_a_date_to_wait_for_counts_from_now() -> None:
+    headers = {"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}
+    error = error_from_response(PEER, 429, headers, b"{}", now=784111777 - 30)
+    assert error.retry_after_ms == 30_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"null", b"[]", b"{}", b"3", b'""', b'{"error":null}', b'{"error":[]}', b"\xff\xfe", b"[" * 9999],
+)
+@pytest.mark.parametrize("status", [400, 418, 500, 599])
+def test_no_body_leaves_the_message_without_its_facts(body: bytes, status: int) -> None:
+    error = error_from_response(PEER, status, {}, body, now=0)
+    assert error.message.startswith(f"local: HTTP {status}")
+
+
+@pytest.mark.parametrize("payload", [None, 3, "", [], {}, {"error": {}}, {"error": True}, {"code": 1e400}])
+def test_no_payload_leaves_the_message_empty(payload: object) -> None:
+    error = error_from_payload(PEER, payload)
+    assert error.message.startswith("local: ")
+    assert len(error.message) > len("local: ")
+
+
+def test_secrets_in_a_servers_words_are_taken_out() -> None:
+    words = "key sk-canary refused by http://user:hunter2@proxy/"
+    error = error_from_payload(PEER, {"error": {"message": words}})
+    assert "sk-canary" not in error.message
+    assert "hunter2" not in error.message
+    assert "http://proxy/" in error.message
+
+
+def test_what_the_server_behind_a_gateway_said_is_told() -> None:
+    raw = {"message": "Provider returned error", "code": 502, "metadata": {"raw": "GPU on fire"}}
+    assert "GPU on fire" in error_from_payload(PEER, {"error": raw}).message

@@ -1,0 +1,58 @@
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from agentd.workspace import search
+from agentd.workspace.paths import WorkspaceError
+from agentd.workspace.search import run_search
+from agentd.workspace.search_worker import SearchJob
+
+
+def job(root: Path, **more: object) -> SearchJob:
+    return SearchJob(**{"root": str(root), "base": (), "glob": None, "limit": 10, "seconds": 10.0, **more})
+
+
+def test_a_worker_that_nobody_ends_ends_itself_in_the_midst_of_a_match(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("a" * 60 + "b")
+    worker = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", search._START, *search._import_path()],
+        input=json.dumps(asdict(job(tmp_path, pattern="(a+)+$", seconds=0.9))).encode(),
+        stdout=subprocess.DEVNULL, timeout=60, check=False,
+    )  # fmt: skip
+    assert worker.returncode == -signal.SIGALRM
+
+
+def test_the_worker_gets_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    monkeypatch.setenv("PYTHONPATH", "/evil")
+    assert set(search._environment()) <= {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"}
+
+
+def test_the_worker_imports_nothing_from_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["", "relative", *sys.path])
+    assert all(Path(entry).is_absolute() for entry in search._import_path())
+
+
+async def test_a_worker_that_dies_is_an_error_and_no_silent_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_START", "raise SystemExit(3)")
+    with pytest.raises(WorkspaceError, match="ended before it was done"):
+        await run_search(job(tmp_path, pattern="x"))
+
+
+async def test_the_deadline_holds_for_a_walk_too(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    outcome = await run_search(job(tmp_path, pattern="x", seconds=0.0))
+    assert outcome.end.cut == "time"
+    assert not outcome.stuck
+
+
+async def test_a_missing_root_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="No such file"):
+        await run_search(job(tmp_path / "gone", pattern="x", base=("d",)))
