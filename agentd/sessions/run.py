@@ -240,6 +240,7 @@ class Run:
                 tool.kind,
                 title,
                 action.subject,
+                self._ground.root,
                 judge,
                 self.emit,
             )
