@@ -8,7 +8,7 @@ _FIRST_HALF = ("\ud800", "\udbff")
 
 
 class SurrogatePairs:
-    """Joins the pairs of one response, block by block. A half that stays alone comes out alone or not at all."""
+    """Joins the pairs of one response, block by block. A half without its other half is no text."""
 
     def __init__(self) -> None:
         self._halves: dict[int, str] = {}

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Self
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from agentd.workspace.command import Command, CommandError, CommandResult, encode_job, spawn_error
@@ -79,6 +80,7 @@ class Processes:
         `output` raises (the command is stopped then). When the call is cancelled or raises, the command is
         gone by the time it does.
         """
+        await anyio.lowlevel.checkpoint_if_cancelled()  # what is cancelled already must not begin
         began = anyio.current_time()
         job = encode_job(argv, cwd, env)
         with _refusals_named(argv[0], cwd):

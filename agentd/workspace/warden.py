@@ -271,7 +271,8 @@ class Warden:
     def _has_children(self) -> bool:
         """Whether anything of the command lives, or is still to be waited for."""
         if not self._adopts:
-            return not self._leader_ended or self._signal_group(0)
+            # Whether the killed are gone from the group cannot be seen: others than this process reap them.
+            return not self._leader_ended or (not self._killed and self._signal_group(0))
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:

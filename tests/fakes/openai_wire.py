@@ -62,7 +62,7 @@ def wire_fault(body: Any) -> str | None:
         return "a lone surrogate"
     if messages[0].get("role") == "system":
         messages = messages[1:]
-    faults = (*_order_faults(messages), *_call_faults(messages), *_content_faults(messages))
+    faults = (*_call_faults(messages), *_order_faults(messages), *_content_faults(messages))
     return faults[0] if faults else None
 
 

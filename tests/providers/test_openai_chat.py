@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from conversation import Reading, assistant, call, read, request, result, user
+from conversation import PIXEL, Reading, assistant, call, read, request, result, user
 from fakes.model_server import EVENT_STREAM, ModelServer, Raw, json_answer, sse
 
 from agentd.providers.base import Model, ProviderError, StreamEnd, TextDelta
@@ -219,19 +219,38 @@ async def test_a_slow_reader_is_not_taken_for_a_slow_server(model_server: ModelS
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [Raw(answer=False), Raw(sse(chunk("x")), stall_after=0), HELLO | {"hang": True}],
+    ("answer", "reached"),
+    [
+        (Raw(answer=False), "request"),
+        (Raw(sse(chunk("x")), stall_after=0), "head"),
+        (HELLO | {"hang": True}, "world"),
+    ],
     ids=["before the head", "before the body", "in the middle"],
 )
-async def test_cancelling_closes_the_connection_at_once(model_server: ModelServer, answer: Any) -> None:
+async def test_cancelling_closes_the_connection_at_once(
+    model_server: ModelServer, answer: Any, reached: str
+) -> None:
     model_server.push(answer)
     provider = OpenAIChat("local", model_server.base_url, None)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(read, provider)
-        await anyio.to_thread.run_sync(model_server.wait_for_requests, 1)
-        await anyio.sleep(0.05)
-        tasks.cancel_scope.cancel()
-    await anyio.to_thread.run_sync(model_server.wait_for_disconnects)
+    marks = {"head": anyio.Event(), "world": anyio.Event()}
+
+    async def listen() -> None:
+        said = ""
+        async with provider.stream(request()) as events:
+            marks["head"].set()
+            async for event in events:
+                said += event.text if isinstance(event, TextDelta) else ""
+                if said.endswith("world"):
+                    marks["world"].set()
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            await anyio.to_thread.run_sync(model_server.wait_for_requests, 1)
+            if reached in marks:
+                await marks[reached].wait()
+            tasks.cancel_scope.cancel()
+        await anyio.to_thread.run_sync(model_server.wait_for_disconnects)
     model_server.push(HELLO)
     assert (await read(provider)).text == "Hello, world"
     await provider.aclose()
@@ -440,8 +459,6 @@ async def test_an_unusable_address_is_refused_without_repeating_it(base_url: str
 
 
 async def test_an_image_for_a_model_without_eyes_sends_nothing(model_server: ModelServer) -> None:
-    from conversation import PIXEL
-
     _, error = await fail(OpenAIChat("local", model_server.base_url, None), request(user(PIXEL)))
     assert error.kind == "bad_request"
     assert not model_server.requests
