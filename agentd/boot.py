@@ -16,36 +16,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from agentd import __version__
 from agentd.config.secrets import Secrets
 from agentd.protocol.capabilities import LIMITS, initialize_result, position_encoding
-from agentd.protocol.frames import BrokenFraming, FrameReader, Oversized, encode
+from agentd.protocol.frames import BrokenFraming, FrameReader, encode
+from agentd.server.start import Start
 
 _READ_BYTES = 64 * 1024
 _FLAGS = ("trusted", "permission", "diagnostics", "save")
-
-
-@dataclass
-class Start:
-    """What was done before the server took over.
-
-    `frames` were read and wait to be handled; `reader` may hold the beginning of another one. `answered` says
-    that the first frame is an `initialize` that has its answer. `broken` ends the daemon once `frames` are
-    handled, `ended` says that stdin is at its end.
-    """
-
-    fd_in: int
-    fd_out: int
-    reader: FrameReader
-    secrets: Secrets
-    allow_full: bool = False
-    frames: list[bytes | Oversized] = field(default_factory=list)
-    answered: bool = False
-    broken: BrokenFraming | None = None
-    ended: bool = False
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -73,6 +53,7 @@ def _serve(allow_full: bool) -> int:
     _read_first_frame(start)
     start.answered = _answer_early(start)
     start.secrets = Secrets.take_from(os.environ)
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # looking for some reads every installed distribution
     gc.disable()  # imports make a hundred thousand objects that all stay
     from agentd.server.app import serve
 

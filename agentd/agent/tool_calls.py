@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import anyio
 from anyio import CancelScope, get_cancelled_exc_class
 
-from agentd.agent.host import Host
+from agentd.agent.host import Host, NotJournaled
 from agentd.agent.request import clean_text
 from agentd.agent.response import utf16_length
 from agentd.agent.validation import validated
@@ -112,7 +112,7 @@ def describe(call: ToolCall, tool: Tool | None, context: ToolContext) -> ToolExe
 async def execute(
     running: RunningCall, tool: Tool | None, context: ToolContext, title: str, host: Host
 ) -> ToolResult:
-    """Do the call and give its result; only cancellation is raised."""
+    """Do the call and give its result; only cancellation and `NotJournaled` are raised."""
     call = running.call
     if tool is None:
         return ToolResult.error(f'Unknown tool "{call.name}".')
@@ -123,6 +123,8 @@ async def execute(
         if not verdict.allowed:
             return ToolResult.error(verdict.reason)
         return await _beside(action.run, running, host)
+    except NotJournaled:
+        raise
     except Exception as error:
         return ToolResult.error(failed(call.name, error))
 

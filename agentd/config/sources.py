@@ -1,4 +1,4 @@
-"""Where time and ids come from. They are passed in, so that a run can be repeated to the letter under test."""
+"""Where time and ids come from: passed in, so that a run can be repeated to the letter under test."""
 
 import secrets
 import time

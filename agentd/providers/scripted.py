@@ -27,7 +27,7 @@ from agentd.providers.http_errors import RETRYABLE
 from agentd.providers.request_faults import fault_of
 from agentd.providers.script import CallBlock, ScriptedError, ScriptedResponse, TextBlock, load_script
 
-REQUESTS_LOG = "AGENTD_SCRIPTED_REQUESTS"
+REQUESTS_LOG = "AGENTD_SCRIPT_REQUESTS"
 """The environment variable that names the file to which the requests are appended."""
 
 
@@ -36,7 +36,7 @@ class Scripted:
 
     `variables` replace `${NAME}` in the arguments of calls; PYTHON is this interpreter unless they say
     otherwise. `requests` holds every request in the order of arrival, also the refused ones; with
-    `requests_log`, or the variable `AGENTD_SCRIPTED_REQUESTS`, each is appended to that file as a JSON line
+    `requests_log`, or the variable `AGENTD_SCRIPT_REQUESTS`, each is appended to that file as a JSON line
     `{model, system, tools: [name], effort, messages}` with the messages as on the wire.
     """
 

@@ -8,7 +8,6 @@ import sys
 import anyio
 from anyio.abc import TaskGroup
 
-from agentd.boot import Start
 from agentd.config.folders import data_dir
 from agentd.config.secrets import Secrets
 from agentd.config.settings import load
@@ -22,6 +21,7 @@ from agentd.server.language_server import LanguageServer
 from agentd.server.lifetime import Lifetime
 from agentd.server.methods import Methods
 from agentd.server.outbox import Outbox
+from agentd.server.start import Start
 from agentd.server.stdin import read_frames
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
@@ -122,6 +122,7 @@ class _Server:
             async with anyio.create_task_group() as closing:
                 closing.start_soon(self._sessions.close_all, "interrupted")
                 closing.start_soon(processes.shutdown, TOOLS_GRACE_SECONDS)
+        await anyio.lowlevel.checkpoint()  # prompts that have just closed answer with their results
         self._door.answer_all()
         with anyio.move_on_after(DRAIN_SECONDS):
             await self._engines.aclose()

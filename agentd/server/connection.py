@@ -9,7 +9,7 @@ from typing import Any
 from agentd.config.settings import Settings
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Mode
-from agentd.protocol.methods import ClientOptions
+from agentd.protocol.methods import ClientOptions, Problem
 from agentd.protocol.wire import Many, Wire, absent
 from agentd.server.parsing import validate
 from agentd.workspace.paths import WorkspaceError, path_of
@@ -83,6 +83,14 @@ class Connection:
     def allow_full(self) -> bool:
         """Whether mode `full` may be chosen: the user's configuration or the command line says so."""
         return self._allow_full
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the user's configuration."""
+        if self._settings.mode != "auto":
+            return self._settings.problems
+        message = "Mode auto acts as ask: this version has no sandbox for commands."
+        return (*self._settings.problems, Problem(severity="warning", message=message))
 
     @property
     def default_model(self) -> str | None:

@@ -155,7 +155,7 @@ class Methods:
             version=__version__,
             uptime_ms=self.lifetime.uptime_ms,
             sessions=sessions,
-            problems=tuple(self.engines.problems()),
+            problems=(*self.connection.problems, *self.engines.problems()),
         )
 
     async def models(self, params: wire.Empty, request: Request) -> wire.ModelsResult:

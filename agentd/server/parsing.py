@@ -108,7 +108,7 @@ def _cleaned(value: Any, depth: int) -> Any:
 
 
 def validate(model: type[Wire], params: Any, prefix: str = "") -> Any:
-    """The params as `model`; absent ones count as empty. Raises `RpcError` that names each place, no value."""
+    """The params as `model`; absent ones count as empty. Raises `RpcError` that names places, no values."""
     if params is None:
         params = {}
     try:

@@ -100,8 +100,7 @@ class ConfiguredEngines:
         )
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong with the configuration, and keys that it names but nobody has set."""
-        yield from self._settings.problems
+        """Keys that the configuration names and nobody has set."""
         for provider in self._settings.providers.values():
             if provider.api_key_env is not None and self._key(provider) is None:
                 message = f"{provider.api_key_env} is not set: requests to {provider.name} carry no key."

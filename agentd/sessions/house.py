@@ -1,13 +1,15 @@
 """What all sessions of a process share."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from agentd.agent.host import Engine
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
+from agentd.protocol.events import Notice
 from agentd.protocol.messages import Effort, Mode
+from agentd.protocol.methods import Problem
 from agentd.sessions.face import Face
 from agentd.tools.base import Toolbox
 from agentd.workspace.editor import Editor
@@ -35,6 +37,11 @@ class Settings(Protocol):
         ...
 
     @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the user's configuration."""
+        ...
+
+    @property
     def default_model(self) -> str | None:
         """The model of new sessions."""
         ...
@@ -57,6 +64,13 @@ class House:
     environment: Mapping[str, str]
     sources: Sources
     start_soon: Callable[..., object]
+    _notified: list[bool] = field(default_factory=list)
+
+    def notices(self) -> Iterator[Notice]:
+        """What the user should know before the first prompt of the process; once."""
+        if not self._notified:
+            self._notified.append(True)
+            yield from (Notice(severity=p.severity, message=p.message) for p in self.settings.problems)
 
     def check_mode(self, mode: Mode | None) -> None:
         """Raise `RpcError` unsupported for a mode that may not be chosen here."""

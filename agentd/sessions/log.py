@@ -3,7 +3,8 @@
 So the three cannot drift apart, whatever is cancelled or fails around them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from agentd.agent.host import NotJournaled
@@ -15,6 +16,15 @@ from agentd.sessions.journal import Journal, JournalError
 from agentd.sessions.records import Entry
 from agentd.sessions.recovery import closing_events
 from agentd.sessions.state import SessionState
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Outside a run, a journal that cannot be written is the answer to a request: `RpcError` storage."""
+    try:
+        yield
+    except NotJournaled as error:
+        raise RpcError("storage", str(error), retryable=True) from error
 
 
 class SessionLog:
@@ -79,11 +89,9 @@ class SessionLog:
         run = self.state.run
         if run is None:
             return
-        try:
+        with refusing():
             for event in closing_events(run, self._sources):
                 self.record(event, run.prompt_id)
-        except NotJournaled as error:
-            raise RpcError("storage", str(error), retryable=True) from error
 
     def close(self) -> None:
         """Let go of the journal."""

@@ -12,7 +12,6 @@ from typing import Literal
 import anyio
 from pydantic_core import to_json
 
-from agentd.agent.host import NotJournaled
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import SessionChanged
 from agentd.protocol.messages import AssistantMessage, CommandContent, ContentBlock, TextContent
@@ -29,7 +28,7 @@ from agentd.protocol.methods import (
 )
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
-from agentd.sessions.log import SessionLog
+from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.questions import Questions
 from agentd.sessions.run import Ground, Run
 from agentd.sessions.state import SessionState
@@ -134,6 +133,9 @@ class Session:
         """Begin a run. Nothing is journaled or sent before all that can be wrong has been looked at."""
         self._check(params, blocks)
         run = Run(self._ground, params, blocks, digest)
+        with refusing():
+            for notice in self._house.notices():
+                self._log.record(notice)
         self._run = run
         self._house.start_soon(self._drive, run)
         return run
@@ -183,10 +185,8 @@ class Session:
 
     def begin(self, info: SessionInfo) -> Callable[[], None]:
         """Journal a new session's first event; give a function that sends it. Raises `RpcError`."""
-        try:
+        with refusing():
             return self._log.record_held(SessionChanged(session=info))
-        except NotJournaled as error:
-            raise RpcError("storage", str(error), retryable=True) from error
 
     def recover(self) -> None:
         """Close a run that a stopped daemon left open. Raises `RpcError` storage."""
@@ -204,10 +204,8 @@ class Session:
         changes = {name: getattr(params, name) for name in fields if getattr(params, name) is not None}
         if changes:
             changed = self.info.model_copy(update={**changes, "seq": self._state.seq + 1})
-            try:
+            with refusing():
                 self._log.record(SessionChanged(session=changed))
-            except NotJournaled as error:
-                raise RpcError("storage", str(error), retryable=True) from error
             if self._run is not None:
                 self._run.refresh(mode="mode" in changes, engine=bool({"model", "effort"} & changes.keys()))
             self._questions.judge_again()

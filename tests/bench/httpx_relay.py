@@ -27,7 +27,8 @@ def update(payload: bytes) -> bytes | None:
     text = json.loads(payload)["choices"][0]["delta"].get("content")
     if not text:
         return None
-    return json.dumps({"event": {"type": "message_update", "update": {"delta": text}}}).encode()
+    event = {"type": "message_update", "update": {"delta": text}}
+    return json.dumps({"event": event}, separators=(",", ":")).encode()
 
 
 if __name__ == "__main__":

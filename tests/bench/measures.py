@@ -145,5 +145,5 @@ def _stamps(frame: Frame) -> list[bytes]:
 
 
 def _bytes_per_character(frames: list[Frame], deltas: int) -> float:
-    """Of updates only: what else a run says does not grow with the text, but for the whole message at its end."""
+    """Of live updates only: the whole message at its end has every character once more."""
     return sum(len(frame.body) for frame in _updates(frames)) / (deltas * DELTA_CHARACTERS)

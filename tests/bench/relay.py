@@ -51,10 +51,12 @@ async def _turn(ask: Ask, update: Callable[[bytes], bytes | None], messages: lis
             _send(b'{"jsonrpc":"2.0","method":"agentd/event","params":%b}' % event)
     if calls:
         messages.append({"role": "assistant", "tool_calls": calls})
-        for call in calls:
-            text = Path(FILE_TO_READ).read_text()
-            messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+        messages += map(_tool_result, calls)
     return bool(calls)
+
+
+def _tool_result(call: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call["id"], "content": Path(FILE_TO_READ).read_text()}
 
 
 def _send(body: bytes) -> None:

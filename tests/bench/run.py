@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from measures import LATER_PROMPTS, MEASURES, Value, cold_start, warm
+from measures import MEASURES, Value, cold_start, warm
 from model_server import FILE_TO_READ
 from subject import Command
 
@@ -52,7 +52,7 @@ def _model_server() -> Iterator[int]:
 
 
 def _measure(folder: Path, port: int, cold: int, warm_rounds: int, samples: Samples) -> None:
-    """Rounds in which each subject has its turn, so that a noisy minute is everyone's. The first is to warm up."""
+    """Rounds in which each has its turn, so that a noisy minute is everyone's. The first only warms up."""
     agentd, scripted, relays = _subjects(folder, port)
     for number in range(cold + 1):
         values = [(AGENTD, cold_start(agentd, _workspace(folder)))]
@@ -62,7 +62,6 @@ def _measure(folder: Path, port: int, cold: int, warm_rounds: int, samples: Samp
         _take(values, samples if number else None, f"cold start {number} of {cold}")
     for number in range(warm_rounds):
         values = [(each.name, warm(each, _workspace(folder))) for each in (agentd, *relays)]
-        values += [(AGENTD, ())]
         _take(values, samples, f"warm round {number + 1} of {warm_rounds}")
 
 

@@ -139,8 +139,8 @@ class Subject:
     def cpu_ns(self) -> int:
         """CPU time of the process and all its threads, the ended ones too, in nanoseconds.
 
-        The clock of clock_getcpuclockid(3), whose number Linux makes of the process id; /proc/<pid>/stat tells
-        the same in steps of 10 ms.
+        The clock of clock_getcpuclockid(3), whose number Linux makes of the process id. /proc/<pid>/stat
+        tells the same, in steps of 10 ms.
         """
         return time.clock_gettime_ns((~self._process.pid << 3) | _CPUCLOCK_SCHED)
 

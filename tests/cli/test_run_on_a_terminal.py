@@ -99,7 +99,7 @@ def test_the_answer_appears_as_it_is_written(terminal: Any) -> None:
     screen.wait_for("first ")
     screen.type("\x03")
     assert screen.end() == 130
-    assert plain(screen.shown).startswith("first \n")
+    assert plain(screen.shown).startswith("first ^C\nCancelling")
     assert "Cancelled." in screen.shown
 
 

@@ -167,7 +167,7 @@ async def test_requests_are_logged_for_those_outside_the_process(
 ) -> None:
     write(script, {"content": []}, {"content": []})
     log = tmp_path / "requests.jsonl"
-    monkeypatch.setenv("AGENTD_SCRIPTED_REQUESTS", str(log))
+    monkeypatch.setenv("AGENTD_SCRIPT_REQUESTS", str(log))
     provider = Scripted()
     await read(provider, ask(script, *FINE))
     await read(provider, ask(script, effort="high"))

@@ -431,7 +431,7 @@ class Home:
             "HOME": str(self.path),
             "AGENTD_CONFIG": str(self.config),
             "AGENTD_DATA": str(self.data),
-            "AGENTD_SCRIPTED_REQUESTS": str(self.asked_models),
+            "AGENTD_SCRIPT_REQUESTS": str(self.asked_models),
             **more,
         }
 
