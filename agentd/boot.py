@@ -20,6 +20,7 @@ from typing import Any
 
 from agentd import __version__
 from agentd.config.secrets import Secrets
+from agentd.protocol import strict_json
 from agentd.protocol.capabilities import LIMITS, initialize_result, position_encoding
 from agentd.protocol.frames import BrokenFraming, FrameReader, encode
 from agentd.server.start import Start
@@ -60,7 +61,6 @@ def _serve(allow_full: bool) -> int:
     gc.freeze()
     gc.enable()
     code = serve(start)
-    sys.stderr.flush()
     # A tool that was left behind in a thread must not keep the process: everything worth saving is saved.
     os._exit(code)
 
@@ -104,8 +104,8 @@ def _answer_early(start: Start) -> bool:
     if not start.frames or not isinstance(start.frames[0], bytes):
         return False
     try:
-        message = json.loads(start.frames[0])
-    except (ValueError, RecursionError):
+        message = strict_json.loads(start.frames[0])
+    except ValueError:
         return False
     if not _is_plain_initialize(message):
         return False

@@ -33,6 +33,7 @@ from agentd.protocol.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agentd.protocol.text import clean_text
 
 NO_RESULT = "No result: this tool call was not run."
 NO_OUTPUT = "(no output)"
@@ -58,15 +59,6 @@ def project(transcript: Sequence[Message]) -> tuple[Message, ...]:
     if messages and isinstance(messages[-1], AssistantMessage):
         messages.append(_synthetic_user(GO_ON, messages[-1]))
     return tuple(messages)
-
-
-def clean_text(text: str) -> str:
-    """The same text with lone surrogates replaced, which no server takes and no JSON may hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _results_by_call(transcript: Sequence[Message]) -> dict[str, deque[ToolResultMessage]]:

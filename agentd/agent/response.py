@@ -6,15 +6,10 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from agentd.agent.request import clean_text
 from agentd.protocol.events import MessageDelta
 from agentd.protocol.messages import AssistantBlock, TextContent, ThinkingContent, ToolCall
+from agentd.protocol.text import clean_text, utf16_length
 from agentd.providers.base import StreamEnd, TextDelta, ThinkingDelta, ToolCallDelta
-
-
-def utf16_length(text: str) -> int:
-    """How many UTF-16 code units a text has: the unit of all offsets on the wire."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class ArgumentsError(ValueError):

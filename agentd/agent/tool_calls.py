@@ -14,11 +14,10 @@ import anyio
 from anyio import CancelScope, get_cancelled_exc_class
 
 from agentd.agent.host import Host, NotJournaled
-from agentd.agent.request import clean_text
-from agentd.agent.response import utf16_length
 from agentd.agent.validation import validated
 from agentd.protocol.events import ToolDelta, ToolExecutionStart, ToolExecutionUpdate
 from agentd.protocol.messages import AnyDetails, ImageContent, TextContent, ToolCall, ToolResultMessage
+from agentd.protocol.text import clean_text, utf16_length
 from agentd.tools.base import Channel, Description, Tool, ToolContext, ToolResult
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,9 @@
 """Permission questions on the command line."""
 
-from agentd.cli.terminal import Terminal, one_line, visible
-from agentd.cli.view import RunView
+import anyio
+
+from agentd.cli.terminal import Terminal, cut, one_line, visible
+from agentd.cli.view import TITLE_COLUMNS, RunView
 from agentd.protocol.messages import EditSubject, PermissionOption, PermissionRequest, PermissionSubject
 from agentd.protocol.methods import PermissionAnswer
 
@@ -19,24 +21,33 @@ class Questions:
         self._view = view
         self.mode = mode
         self._trusted = trusted
+        self._asking: anyio.CancelScope | None = None
 
     async def answer(self, request: PermissionRequest) -> PermissionAnswer:
-        """The user's answer."""
+        """The user's answer; none where the question was dismissed."""
         terminal = Terminal.open()
         if terminal is None:
             return await self._refuse(request)
         try:
-            async with self._view.paused():
-                await terminal.show(_text(request))
-                return await _choice(terminal, request.options)
+            with anyio.CancelScope() as self._asking:
+                async with self._view.paused():
+                    terminal.discard_typed()
+                    await terminal.show(_text(request))
+                    return await _choice(terminal, request.options)
+            return PermissionAnswer(cancelled=True)
         finally:
+            self._asking = None
             terminal.close()
+
+    def dismiss(self) -> None:
+        """Take the open question away, if there is one: the user is done with this run."""
+        if self._asking is not None:
+            self._asking.cancel()
 
     async def _refuse(self, request: PermissionRequest) -> PermissionAnswer:
         way_out = allowing_options(request.subject, self.mode, self._trusted)
-        await self._view.note(
-            f"Refused: {one_line(request.title)}. There is no terminal to ask on; {way_out} would allow it."
-        )
+        title = cut(one_line(request.title), TITLE_COLUMNS)
+        await self._view.note(f"Refused: {title}. There is no terminal to ask on; {way_out} would allow it.")
         reject = next((option for option in request.options if option.kind == "reject_once"), None)
         if reject is None:
             return PermissionAnswer(cancelled=True)

@@ -140,6 +140,7 @@ class _Interrupt:
         self.signal: int | None = None
         self.client: Client | None = None
         self.run: PromptRun | None = None
+        self.questions: Questions | None = None
 
     async def watch(
         self, signals: AsyncIterator[signal.Signals], view: "RunView", tasks: "TaskGroup"
@@ -149,6 +150,8 @@ class _Interrupt:
             first, self.signal = self.signal is None, self.signal or number
             if first and self.run is not None:
                 self.run.cancel()
+                if self.questions is not None:
+                    self.questions.dismiss()
                 # in a task of its own: the next signal must not wait for the terminal
                 tasks.start_soon(view.note, "Cancelling; Ctrl-C again ends it at once.")
                 continue
@@ -199,7 +202,7 @@ async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "Prom
     command = [*daemon.DEFAULT_COMMAND, *(["--allow-full"] if order.allow_full else [])]
     watched = order.json or view.answer.is_terminal
     options = ClientOptions(model=order.model, trusted=order.trusted, updates="all" if watched else "none")
-    questions = Questions(view, order.mode, order.trusted)
+    questions = interrupt.questions = Questions(view, order.mode, order.trusted)
     async with Client.start(
         Path(order.folder), command=command, env=environ, options=options, on_permission=questions.answer
     ) as client:
@@ -208,7 +211,7 @@ async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "Prom
             order.prompt, everything=True, mode=order.mode, max_turns=order.max_turns
         ) as run:
             interrupt.run = run
-            await (_print_json(run, view) if order.json else _print(run, view, questions))
+            await (_print_json(run, view, questions) if order.json else _print(run, view, questions))
             return run.result
 
 
@@ -221,8 +224,10 @@ async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> N
     await view.finish(run.result)
 
 
-async def _print_json(run: "PromptRun", view: "RunView") -> None:
+async def _print_json(run: "PromptRun", view: "RunView", questions: "Questions") -> None:
     async for params in run.raw():
+        if params["event"]["type"] == "agent_start":
+            questions.mode = params["event"]["prompt"]["mode"]
         await view.answer.write(_json_line(params))
     await view.answer.write(_json_line({"type": "result", **run.result.model_dump(mode="json")}))
 

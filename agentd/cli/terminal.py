@@ -55,11 +55,14 @@ def width(text: str) -> int:
 
 def cut(text: str, columns: int) -> str:
     """The text, shortened with `...` where it is wider than `columns`."""
-    if width(text) <= columns:
-        return text
-    while text and width(text) > columns - 3:
-        text = text[:-1]
-    return text + "..."
+    end = used = 0
+    for position, character in enumerate(text, start=1):
+        used += width(character)
+        if used <= columns - 3:
+            end = position
+        if used > columns:
+            return text[:end] + "..."
+    return text
 
 
 class Output:
@@ -138,16 +141,16 @@ class Terminal:
         """Give the descriptor back."""
         os.close(self._fd)
 
+    def discard_typed(self) -> None:
+        """Forget what was typed so far: it is no answer to a question that did not stand there yet."""
+        termios.tcflush(self._fd, termios.TCIFLUSH)
+
     async def show(self, text: str) -> None:
         """Write to the terminal itself."""
         await write(self._fd, text.encode("utf-8", "backslashreplace"))
 
     async def read_line(self) -> str | None:
-        """What the user types from now on up to the end of the line; None at the end of input.
-
-        What was typed before the question stood there is no answer to it.
-        """
-        termios.tcflush(self._fd, termios.TCIFLUSH)
+        """What the user types up to the end of the line; None at the end of input."""
         line = b""
         while not line.endswith(b"\n"):
             await anyio.wait_readable(self._fd)

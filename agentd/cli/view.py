@@ -35,6 +35,8 @@ from agentd.protocol.messages import (
 from agentd.protocol.methods import PromptResult
 
 TICK_SECONDS = 0.25
+TITLE_COLUMNS = 200
+"""A title that is longer, such as a whole script, is cut; questions show everything."""
 _GREEN, _RED, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[m"
 _CLEAR_LINE = "\r\x1b[K"
 
@@ -104,9 +106,9 @@ class RunView:
                 await anyio.sleep(TICK_SECONDS)
 
     async def note(self, text: str) -> None:
-        """One line of activity, in words of ours."""
+        """Something to say beside the run, perhaps with words of others in it."""
         async with self._turn:
-            await self._line(text)
+            await self._line(visible(text))
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
@@ -147,10 +149,13 @@ class RunView:
             await self._line(visible(message.text.strip()))
 
     async def _tool_started(self, event: ToolExecutionStart) -> None:
-        title = one_line(event.title) or event.tool_name
+        title = cut(one_line(event.title), TITLE_COLUMNS) or one_line(event.tool_name)
         self._title[event.tool_call_id] = title
         self._begin(title)
-        if not self._activity.is_terminal:
+        if self._activity.is_terminal:
+            await self._clear()
+            await self._live()
+        else:
             await self._line(f"{self._arrow} {title}")
 
     async def _tool_ended(self, event: ToolExecutionEnd) -> None:

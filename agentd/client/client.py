@@ -1,6 +1,6 @@
 """`Client`: agentd in a child process, as an async Python object."""
 
-import uuid
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 import anyio
 
 from agentd.client.connection import Json
-from agentd.client.daemon import DEFAULT_COMMAND, Daemon
+from agentd.client.daemon import Daemon
 from agentd.client.event_stream import EventStream
 from agentd.client.link import Link, OnEvent, OnPermission
 from agentd.client.prompt_run import SETTLE_SECONDS, PromptRun
@@ -102,7 +102,7 @@ class Client:
         """
         folder = None if workspace is None else Path(await anyio.Path(workspace).resolve())
         said = (options or ClientOptions()).model_copy(update={"permission": on_permission is not None})
-        daemon = await Daemon.start(command or DEFAULT_COMMAND, folder=folder, env=env, log=log)
+        daemon = await Daemon.start(command, folder=folder, env=env, log=log)
         link = Link(daemon, on_permission, on_event)
         async with link.open(folder, said):
             yield cls(link)
@@ -254,7 +254,7 @@ def _wire(params: Wire) -> Json:
 def _prompt_params(prompt: Prompt, options: PromptOptions) -> Json:
     """The params of `agentd/prompt`. A prompt id is always sent, so that events can be told apart."""
     said = {
-        "prompt_id": uuid.uuid4().hex,
+        "prompt_id": os.urandom(16).hex(),
         **{key: value for key, value in options.items() if value is not None},
     }
     return _wire(PromptParams.model_validate({"prompt": prompt, **said}))

@@ -34,15 +34,18 @@ class Daemon:
     @classmethod
     async def start(
         cls,
-        command: Sequence[str],
+        command: Sequence[str] | None,
         *,
         folder: Path | None,
         env: Mapping[str, str] | None,
         log: Callable[[str], None] | None,
     ) -> "Daemon":
-        """Start `command` in `folder` with exactly the environment `env` (None: ours). Raises `OSError`."""
+        """Start `command` (None: `DEFAULT_COMMAND`) in `folder` with the environment `env` (None: ours).
+
+        Raises `OSError` where it cannot be run.
+        """
         process = await anyio.open_process(
-            list(command),
+            list(command or DEFAULT_COMMAND),
             cwd=folder,
             env=dict(os.environ if env is None else env),
             start_new_session=True,

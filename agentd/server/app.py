@@ -3,13 +3,11 @@
 import asyncio
 import logging
 import os
-import sys
 
 import anyio
 from anyio.abc import TaskGroup
 
 from agentd.config.folders import data_dir
-from agentd.config.secrets import Secrets
 from agentd.config.settings import load
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
@@ -19,6 +17,7 @@ from agentd.server.door import Door
 from agentd.server.face import EditorFace
 from agentd.server.language_server import LanguageServer
 from agentd.server.lifetime import Lifetime
+from agentd.server.log import set_up_log
 from agentd.server.methods import Methods
 from agentd.server.outbox import Outbox
 from agentd.server.start import Start
@@ -34,31 +33,21 @@ log = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 1.2
 """How long runs may take to close when the daemon ends. With the last writes this stays under two seconds."""
-DRAIN_SECONDS = 0.5
+ANSWER_SECONDS = 0.2
+DRAIN_SECONDS = 0.3
 TOOLS_GRACE_SECONDS = 0.3
 
 
 def serve(start: Start) -> int:
     """Serve one client until it, or a signal, ends that. Gives the exit code."""
-    _set_up_log(start.secrets)
-    return anyio.run(_serve, start)
-
-
-def _set_up_log(secrets: Secrets) -> None:
-    """Logs go to stderr, one line each, with every secret left out."""
-
-    class Redacted(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            return secrets.redact(super().format(record))
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    level = os.environ.get("AGENTD_LOG", "WARNING").upper()
-    logging.basicConfig(
-        level=level if level in logging.getLevelNamesMapping() else "WARNING", handlers=[handler]
-    )
-    for chatty in ("pygls", "httpx", "httpcore", "asyncio"):  # they log whole payloads
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    log_handler = set_up_log(start.secrets, os.environ.get("AGENTD_LOG", "WARNING"))
+    try:
+        return anyio.run(_serve, start)
+    except Exception:
+        log.exception("the daemon failed")
+        return 1
+    finally:
+        log_handler.flush()
 
 
 async def _serve(start: Start) -> int:
@@ -122,8 +111,7 @@ class _Server:
             async with anyio.create_task_group() as closing:
                 closing.start_soon(self._sessions.close_all, "interrupted")
                 closing.start_soon(processes.shutdown, TOOLS_GRACE_SECONDS)
-        await anyio.lowlevel.checkpoint()  # prompts that have just closed answer with their results
-        self._door.answer_all()
+        await self._door.answer_all(ANSWER_SECONDS)
         with anyio.move_on_after(DRAIN_SECONDS):
             await self._engines.aclose()
 
@@ -135,7 +123,6 @@ def _assemble(
     connection = Connection(settings, start.allow_full)
     engines = ConfiguredEngines(settings, lambda name: start.secrets.take(name, os.environ))
     door = Door(outbox, tasks, on_exit=lambda clean: lifetime.end(0 if clean else 1, "exit"))
-    lifetime.on_shut_down(door.shut)
     face = EditorFace(door, outbox, tasks.start_soon)
     language_server = LanguageServer(lambda: methods.position_encoding)
     house = House(

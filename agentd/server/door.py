@@ -97,6 +97,7 @@ class Door:
         self._unwritten = 0  # responses that are not out yet
         self._asked: dict[str, _Question] = {}
         self._last_id = 0
+        self._answered = anyio.Event()
         self.initialized = False
         self.shut_down = False
 
@@ -142,6 +143,8 @@ class Door:
             return
         if call.method == "initialize":
             self.initialized = True
+        elif call.method == "shutdown":
+            self.shut_down = True  # now, and not when its task begins: `exit` may be the next frame
         request = Request(message_id, call.method, answered=answered)
         self._serving[_key(message_id)] = request
         self._tasks.start_soon(self._serve, method, params, request)
@@ -187,16 +190,16 @@ class Door:
             if not self._methods[request.method].graceful:
                 request.scope.cancel()
 
-    def shut(self) -> None:
-        """`shutdown` came: nothing new is taken on."""
-        self.shut_down = True
-
     def refuse(self, error: RpcError) -> None:
         """Answer something that was no message."""
         self._send_error(None, error)
 
-    def answer_all(self) -> None:
-        """The daemon ends: whoever still waits is told."""
+    async def answer_all(self, seconds: float) -> None:
+        """The daemon ends: let requests finish for so long, then tell who still waits."""
+        with anyio.move_on_after(seconds):
+            while self._serving:
+                self._answered = anyio.Event()
+                await self._answered.wait()
         for request in tuple(self._serving.values()):
             self._send_error(request.id, RpcError("cancelled", "The daemon is ending."), request)
 
@@ -237,6 +240,7 @@ class Door:
                 return
             request.answered = True
             self._serving.pop(_key(request.id), None)
+            self._answered.set()
         self._unwritten += 1
         body = b'{"jsonrpc":"2.0","id":%b,%b}' % (to_json(message_id), member)
         self._outbox.respond(body, self._response_is_out)

@@ -26,7 +26,6 @@ class Lifetime:
         self.ended = anyio.Event()
         self._start_soon = start_soon
         self._began = time.monotonic()
-        self._on_shut_down: Callable[[], None] = lambda: None
 
     @property
     def uptime_ms(self) -> int:
@@ -39,14 +38,6 @@ class Lifetime:
             log.info("ending: %s", why)
             self.code = code
             self.ended.set()
-
-    def on_shut_down(self, function: Callable[[], None]) -> None:
-        """What `shutdown` does at once."""
-        self._on_shut_down = function
-
-    def shut_down(self) -> None:
-        """`shutdown` was asked for: nothing new is taken on."""
-        self._on_shut_down()
 
     async def watch_signals(self) -> None:
         """SIGTERM and SIGINT end the daemon in good order; so does the terminal's hang-up."""

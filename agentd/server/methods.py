@@ -80,7 +80,6 @@ class Methods:
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
         """Stop all runs and answer their prompts; after this, only `exit` is left."""
-        self.lifetime.shut_down()
         await self.sessions.close_all("interrupted")
 
     # --- prompts ----------------------------------------------------------------------------------

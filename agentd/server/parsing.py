@@ -1,17 +1,14 @@
 """JSON-RPC bodies: bytes in, messages out, every fault with its own error. No state, no I/O."""
 
-import json
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from agentd.agent.request import clean_text
+from agentd.protocol import strict_json
 from agentd.protocol.errors import RpcError
 from agentd.protocol.wire import Wire
-
-MAX_DEPTH = 512
 
 MessageId = int | str
 
@@ -80,31 +77,9 @@ def _json(body: bytes) -> Any:
     except ValueError:
         pass
     try:
-        value = json.loads(body.decode(), parse_constant=_refuse_constant)
-    except RecursionError:
-        raise BadMessage(None, RpcError("parse", f"Parse error: nested deeper than {MAX_DEPTH}.")) from None
-    except UnicodeDecodeError as error:
-        raise BadMessage(None, RpcError("parse", f"Parse error: no UTF-8 at byte {error.start}.")) from None
+        return strict_json.loads(body)
     except ValueError as error:
-        raise BadMessage(None, RpcError("parse", f"Parse error: {error}")) from None
-    return _cleaned(value, MAX_DEPTH)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _cleaned(value: Any, depth: int) -> Any:
-    """The value with lone surrogates replaced: nothing behind this door can encode them."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict | list) and not depth:
-        raise BadMessage(None, RpcError("parse", f"Parse error: nested deeper than {MAX_DEPTH}."))
-    if isinstance(value, dict):
-        return {clean_text(key): _cleaned(item, depth - 1) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_cleaned(item, depth - 1) for item in value]
-    return value
+        raise BadMessage(None, RpcError("parse", f"Parse error: {error}.")) from None
 
 
 def validate(model: type[Wire], params: Any, prefix: str = "") -> Any:

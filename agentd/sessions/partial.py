@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from agentd.agent.response import utf16_length
 from agentd.protocol.events import (
     MessageDelta,
     MessageEnd,
@@ -13,6 +12,7 @@ from agentd.protocol.events import (
 )
 from agentd.protocol.messages import TextContent, ThinkingContent, ToolCall
 from agentd.protocol.methods import Partial, PartialMessage, PartialTool
+from agentd.protocol.text import utf16_length
 
 _MAX_TOOL_OUTPUT = 64 * 1024
 

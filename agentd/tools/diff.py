@@ -9,7 +9,6 @@ the rest (patience diff).
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import pairwise
 
 from agentd.protocol.messages import FileAction, FileChange
@@ -103,6 +102,8 @@ def _without_equal_ends(old: Sequence[str], new: Sequence[str], block: Block) ->
 
 
 def _small_differences(old: Sequence[str], new: Sequence[str], block: Block) -> Iterator[Block]:
+    from difflib import SequenceMatcher  # not for a daemon that only starts
+
     a, b, c, d = block
     for tag, i, j, k, m in SequenceMatcher(None, old[a:b], new[c:d], autojunk=False).get_opcodes():
         if tag != "equal":

@@ -61,8 +61,8 @@ class ReadFile:
 
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """Finds the file; it is read when the action runs."""
-        offset = max(0, argument(arguments, "offset", 0))
-        limit = max(0, argument(arguments, "limit", _LINES))
+        offset = max(0, int(argument(arguments, "offset", 0)))
+        limit = max(0, int(argument(arguments, "limit", _LINES)))
         try:
             found = await locate(context, arguments["file_path"])
         except WorkspaceError as error:

@@ -5,12 +5,13 @@ shown lines without their ends. Lines that `old` and `new` begin or end with in 
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 
 from agentd.workspace.paths import WorkspaceError
-from agentd.workspace.text import lines_of, lines_with_ends, visible
+from agentd.workspace.text import lines_with_ends, visible
 
 _LINE_END = r"(?:\r\n|(?<!\r)\n|\r(?!\n))"  # never half of a \r\n
 _FIND_LINE_END = re.compile(_LINE_END)
@@ -130,6 +131,12 @@ def _collapsed(line: str) -> str:
     return " ".join(line.split())
 
 
+def _forgiving(text: str) -> str:
+    """The lines without anything that the differences below are about."""
+    composed = unicodedata.normalize("NFC", visible(text))
+    return "\n".join(map(_collapsed, composed.translate(_QUOTES | _DASHES).casefold().split("\n")))
+
+
 _DIFFERENCES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("bytes that are not valid UTF-8, which are shown as U+FFFD; leave them out of old_string", visible),
     ("whitespace at the ends of lines", str.rstrip),
@@ -137,36 +144,43 @@ _DIFFERENCES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("indentation", str.strip),
     ("whitespace", _collapsed),
     ("the form of quotes", lambda line: line.translate(_QUOTES)),
+    ("the form of accents", lambda line: unicodedata.normalize("NFC", line)),
     ("the form of dashes", lambda line: line.translate(_DASHES)),
     ("upper and lower case", str.casefold),
-    (
-        "whitespace, quotes and case",
-        lambda line: _collapsed(line.translate(_QUOTES).translate(_DASHES)).casefold(),
-    ),
+    ("whitespace, quotes, dashes or case", _forgiving),
 )
 
 
 def _not_found(text: str, old: str, name: str) -> str:
     head = f"old_string was not found in '{name}'. Nothing was changed."
-    lines, wanted = lines_of(text), lines_split(old)
-    for difference, normalised in _DIFFERENCES:
-        at = _find_lines(lines, wanted, normalised)
-        if at is not None:
-            region = _region(lines, at, len(wanted))
-            return f"{head} This region differs from it only in {difference}:\n{region}"
+    lines, wanted = lines_split(text), lines_split(old)
+    if not wanted[-1] and lines[-1] and lines[-len(wanted) + 1 :] == wanted[:-1]:
+        return (
+            f"{head} It ends with a newline, and the last line of the file does not; leave that newline out."
+        )
+    at = _find_forgiving(lines, wanted)
+    if at is not None:
+        region = lines[at : at + len(wanted)]
+        difference = next(words for words, normal in _DIFFERENCES if _is_in(region, wanted, normal))
+        return f"{head} This region differs from it only in {difference}:\n{_region(lines, at, len(wanted))}"
     nearest = _nearest(lines, wanted)
     if nearest is None:
         return f"{head} Nothing in the file is like it; read the file again."
     return f"{head} The nearest region is:\n{_region(lines, nearest, len(wanted))}"
 
 
-def _find_lines(lines: Sequence[str], wanted: Sequence[str], normalised: Callable[[str], str]) -> int | None:
-    needle = "\n".join(map(normalised, wanted))
+def _find_forgiving(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """The line where `wanted` begins when small differences are forgiven."""
+    needle = _forgiving("\n".join(wanted))
     if not needle.strip():
         return None
-    haystack = "\n".join(map(normalised, lines))
+    haystack = _forgiving("\n".join(lines))
     found = haystack.find(needle)
     return None if found < 0 else haystack.count("\n", 0, found)
+
+
+def _is_in(lines: Sequence[str], wanted: Sequence[str], normalised: Callable[[str], str]) -> bool:
+    return "\n".join(map(normalised, wanted)) in "\n".join(map(normalised, lines))
 
 
 def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> int | None:

@@ -96,7 +96,7 @@ def relative_to(context: ToolContext, given: str) -> str:
 
 
 def argument(arguments: Mapping[str, Any], name: str, default: Any) -> Any:
-    """An optional argument; null counts as absent."""
+    """An optional argument; null counts as absent. JSON Schema takes 10.0 for an integer: make it one."""
     value = arguments.get(name)
     return default if value is None else value
 

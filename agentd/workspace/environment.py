@@ -51,6 +51,8 @@ _FIXED = {
     "SYSTEMD_PAGER": "cat",
     "EDITOR": "false",
     "VISUAL": "false",
+    # Vim without a terminal waits for ever. This comes after its -c commands: scripted edits still work.
+    "VIMINIT": "autocmd VimEnter * if !has('ttyin') | cquit | endif",
     "GIT_EDITOR": "false",
     "GIT_SEQUENCE_EDITOR": "false",
     "GIT_MERGE_AUTOEDIT": "no",

@@ -6,7 +6,6 @@ All of it blocks, so it is called in a thread.
 """
 
 import errno
-import io
 import os
 import stat
 import threading
@@ -23,6 +22,7 @@ from agentd.workspace.replacing import create_file, replace_file
 
 MAX_BYTES = 32 * 1024 * 1024
 _CHUNK = 1024 * 1024
+_SPARE = 4096  # read beyond the size that is told, to meet the end with the first read
 
 _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -45,14 +45,22 @@ class Snapshot:
 
 
 def read(place: Place) -> Snapshot:
-    """The whole file. Raises MissingFile, or WorkspaceError for what is no file, too large or denied."""
-    with _explained(place), _parent(place) as (parent, name):
-        _check_readable(place, os.stat(name, dir_fd=parent, follow_symlinks=False))
-        fd = os.open(name, _OPEN_FLAGS, dir_fd=parent)
-        with os.fdopen(fd, "rb", buffering=0) as file:
-            status = os.fstat(fd)
-            _check_readable(place, status)
-            return Snapshot(_read_all(place, file), status)
+    """The whole file. Raises MissingFile, or WorkspaceError: no file, too large, denied."""
+    with _explained(place), _parent(place) as (parent, _):
+        return read_in(parent, place)
+
+
+def read_in(folder: int, place: Place) -> Snapshot:
+    """The same by the open folder that holds the file, for many files of one folder. Raises OSError too."""
+    name = place.parts[-1]
+    _check_readable(place, os.stat(name, dir_fd=folder, follow_symlinks=False))
+    fd = os.open(name, _OPEN_FLAGS, dir_fd=folder)
+    try:
+        status = os.fstat(fd)
+        _check_readable(place, status)
+        return Snapshot(_read_all(place, fd, status.st_size), status)
+    finally:
+        os.close(fd)
 
 
 def read_if_present(place: Place) -> Snapshot | None:
@@ -145,10 +153,11 @@ def _check_readable(place: Place, status: os.stat_result) -> None:
         raise _too_large(place, f"{status.st_size:,} bytes")
 
 
-def _read_all(place: Place, file: io.FileIO) -> bytes:
+def _read_all(place: Place, fd: int, size: int) -> bytes:
     """Read to the end, not to the size: files in /proc have none, and logs grow meanwhile."""
+    chunk_size = min(size + _SPARE, _CHUNK)
     data = bytearray()
-    while chunk := file.read(_CHUNK):
+    while chunk := os.read(fd, chunk_size):
         data += chunk
         if len(data) > MAX_BYTES:
             raise _too_large(place, f"over {MAX_BYTES:,} bytes")

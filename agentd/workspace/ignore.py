@@ -157,7 +157,7 @@ def _is_rule(line: str) -> bool:
 
 def _read_small(folder_fd: int, name: str) -> bytes:
     fd = os.open(name, _READ, dir_fd=folder_fd)
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return b""
-        return file.read(_MAX_RULES_BYTES)
+    try:
+        return os.read(fd, _MAX_RULES_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)

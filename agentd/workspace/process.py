@@ -144,14 +144,16 @@ class Processes:
         return near
 
     async def _fork_warden(self, far: socket.socket) -> None:
-        if self._keeper:
+        if keeper := self._keeper:
             try:
-                await self._keeper.fork_warden(far)
+                await keeper.fork_warden(far)
             except ConnectionError:  # it was killed a moment ago
-                self._forget_keeper()
+                if self._keeper is keeper:
+                    self._forget_keeper()
             else:
                 return
-        self._keeper = _Keeper()
+        if self._keeper is None:
+            self._keeper = _Keeper()
         await self._keeper.fork_warden(far)
 
     def _forget_keeper(self) -> None:

@@ -82,6 +82,8 @@ async def _work(job: SearchJob, data: bytearray) -> None:
             data += chunk
             if len(data) > _MAX_OUTPUT:
                 return
+        # Its output has ended, so it will. asyncio must learn of it before anything else asks.
+        await process.wait()
     finally:
         await _end(process)
 

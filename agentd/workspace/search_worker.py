@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentd.workspace import files
+from agentd.workspace.beneath import open_directory
 from agentd.workspace.globs import compile_glob
 from agentd.workspace.ignore import Parts, Walk
 from agentd.workspace.paths import Place, WorkspaceError, shown
@@ -34,6 +35,7 @@ _GRACE_SECONDS = 2
 _WIDE = 500  # characters of a line that are shown whole; of a longer one, a window around the match
 _BEFORE_MATCH = 200
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_LINE_OVERHEAD = 10  # what stands between path and text
 _LINES_PER_LOOK = 1024  # lines between two looks at the clock
 
 
@@ -80,6 +82,8 @@ class Search:
         self._deadline = time.monotonic() + job.seconds
         self._bytes = 0
         self._root = Path(job.root)
+        self._root_fd = -1
+        self._folder: tuple[Parts, int] | None = None
         self._glob = None if job.glob is None else compile_glob(job.glob)
         self._regex = re.compile(job.pattern or "", re.IGNORECASE if job.ignore_case else 0)
         plain = job.pattern is not None and not job.ignore_case and not _SPECIAL.search(job.pattern)
@@ -87,9 +91,9 @@ class Search:
 
     def results(self) -> Iterator[dict[str, Any]]:
         """One object for each file found; `end` is complete when it is exhausted."""
-        root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        self._root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            walk = Walk(root_fd)
+            walk = Walk(self._root_fd)
             for parts in self._candidates(walk):
                 self._look_at_clock()
                 result = self._found(parts) if self.job.pattern is None else self._searched(parts)
@@ -101,7 +105,8 @@ class Search:
         except _Stop:
             self.end.cut = "time"
         finally:
-            os.close(root_fd)
+            self._close_folder()
+            os.close(self._root_fd)
 
     def _candidates(self, walk: Walk) -> Iterator[Parts]:
         base = self.job.base
@@ -139,24 +144,42 @@ class Search:
         self.end.files += 1
         if self._literal is not None and self._literal not in text:
             return None
-        shown_lines = self._matching(lines_of(text), len(shown("/".join(parts))) + 10)
-        return {"file": "/".join(parts), "lines": shown_lines} if shown_lines else None
+        path = "/".join(parts)
+        lines = self._matching(lines_of(text), len(shown(path)) + _LINE_OVERHEAD)
+        return {"file": path, "lines": lines} if lines else None
 
     def _text(self, parts: Parts) -> str | None:
         path = "/".join(parts)
         if path in self.job.buffers:
             return self.job.buffers[path]
         try:
-            return decode(files.read(Place(self._root, parts, path)).data).text
+            folder = self._open_folder(parts[:-1])
+            return decode(files.read_in(folder, Place(self._root, parts, path)).data).text
         except BinaryContent:
             self.end.binary += 1
+        except PermissionError:
+            self.end.unreadable += 1
+        except OSError:
+            return None  # gone by now
         except WorkspaceError as error:
+            if parts == self.job.base:
+                raise
             if error.kind == "too_large":
                 self.end.too_large += 1
-            elif error.kind == "denied":
-                self.end.unreadable += 1
-            # else a link, which the walk meets where it leads, or a file that is gone by now
+            # else a link, which the walk meets where it leads
         return None
+
+    def _open_folder(self, folder: Parts) -> int:
+        """The folder, kept open while the files of one folder follow each other."""
+        if self._folder is None or self._folder[0] != folder:
+            self._close_folder()
+            self._folder = (folder, open_directory(self._root_fd, folder))
+        return self._folder[1]
+
+    def _close_folder(self) -> None:
+        if self._folder is not None:
+            os.close(self._folder[1])
+            self._folder = None
 
     def _matching(self, lines: list[str], overhead: int) -> list[tuple[int, str, bool]]:
         """The matching lines with their context, as far as there is room."""
@@ -234,6 +257,8 @@ def main() -> None:
         _write({"error": reason + "to find a special character itself, put a backslash before it."})
     except (OverflowError, RecursionError, MemoryError) as error:
         _write({"error": f"The search is too large ({type(error).__name__}). Use a simpler pattern."})
+    except WorkspaceError as error:
+        _write({"error": str(error)})
     except OSError as error:
         _write({"error": f"The search failed: {error.strerror}."})
 

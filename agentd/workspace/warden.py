@@ -201,15 +201,16 @@ class Warden:
 
     def run(self) -> None:
         """Serve until the daemon or the keeper is gone, or what cannot be killed makes the tree unclean."""
-        while not self._survivors and (received := self._receive_job()):
-            job, output = received
-            try:
-                started = self._start(output, **job)
-            finally:
-                os.close(output)  # so that the daemon sees the end of the output when the command closes it
-            if started:
-                self._see_through()
-            os.chdir("/")  # nobody's folder is held by a warden that waits
+        with contextlib.suppress(ConnectionError):  # the daemon has let go of this warden
+            while not self._survivors and (received := self._receive_job()):
+                job, output = received
+                try:
+                    started = self._start(output, **job)
+                finally:
+                    os.close(output)  # else the daemon would never see the end of the output
+                if started:
+                    self._see_through()
+                os.chdir("/")  # nobody's folder is held by a warden that waits
 
     def _receive_job(self) -> tuple[dict[str, Any], int] | None:
         """What to run, and where its output goes; None when there will be nothing more."""

@@ -19,9 +19,11 @@ MEASURES = {
     "initialize": "spawn to `initialize` answered, ms",
     "first_event": "spawn to first event of a first prompt, ms",
     "first_delta": "spawn to first delta of a first prompt, ms",
+    "start_cpu": "CPU until then, ms",
     "scripted_initialize": "spawn to `initialize` answered, scripted model, ms",
     "scripted_first_event": "spawn to first event of a first prompt, scripted model, ms",
     "scripted_first_delta": "spawn to first delta of a first prompt, scripted model, ms",
+    "scripted_start_cpu": "CPU until then, scripted model, ms",
     "later_delta": "request to first delta of later prompts, ms",
     "delay_p50": "added delay per delta, p50, ms",
     "delay_p99": "added delay per delta, p99, ms",
@@ -61,6 +63,7 @@ def cold_start(command: Command, cwd: Path, prefix: str = "") -> Iterator[Value]
         answered = subject.until_answered(1)[-1]
         started = subject.until(lambda frame: b'"type":"agent_start"' in frame.body)[-1]
         said = subject.until(lambda frame: frame.is_update)[-1]
+        yield prefix + "start_cpu", subject.cpu_ns() / 1e6
         subject.until_answered(2)
         for name, frame in (("initialize", answered), ("first_event", started), ("first_delta", said)):
             yield prefix + name, (frame.at - subject.spawned) / 1e6

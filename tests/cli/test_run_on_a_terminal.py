@@ -34,6 +34,8 @@ class Screen:
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
         )
+        # held while the command itself may not yet have the terminal open, lest it looks as if it had ended
+        self._slave = os.dup(slave) if options else None
         os.close(slave)
         self.shown = ""
 
@@ -60,6 +62,7 @@ class Screen:
 
     def end(self) -> int:
         """Read to the end. Gives the exit code."""
+        self._let_go()
         end = time.monotonic() + DEADLINE
         while self._read(1):
             assert time.monotonic() < end, f"it never ended; there was {self.shown!r}"
@@ -68,7 +71,13 @@ class Screen:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
+        self._let_go()
         os.close(self._master)
+
+    def _let_go(self) -> None:
+        if self._slave is not None:
+            os.close(self._slave)
+            self._slave = None
 
 
 @pytest.fixture
@@ -106,6 +115,7 @@ def test_the_answer_appears_as_it_is_written(terminal: Any) -> None:
 def test_tools_have_a_live_line_and_then_a_line_of_their_own(terminal: Any) -> None:
     screen = terminal("call:pytest:1 say:done")
     assert screen.end() == 0
+    assert "→ Run \\x1b[31mpytest\\x1b[m (0 s)" in screen.shown
     lines = plain(screen.shown).splitlines()
     assert lines[:2] == ["✗ Run \\x1b[31mpytest\\x1b[m (exit code 1, 1.23 s)", "done"]
     assert lines[-1] == "1 turn, 1,200 tokens in, 34 out"
@@ -204,6 +214,6 @@ def test_ctrl_c_at_a_question_ends_the_run(terminal: Any) -> None:
     screen = terminal("ask:command")
     screen.wait_for("go to the model")
     screen.type("\x03")
+    screen.wait_for("[none]")
     screen.wait_for("Cancelling")
-    screen.type("\x03")
     assert screen.end() == 130

@@ -114,6 +114,7 @@ async def test_a_killed_daemon_is_started_again_and_remembers(home: Home) -> Non
     server = first.lsp._server
     assert server is not None
     server.kill()
+    await server.wait()
     await finish(first, exit_code=-9)
     second = await connect(home)
     await second.lsp.initialize_session(params)

@@ -1,6 +1,6 @@
 """A daemon that plays a part: frames on stdin and stdout, standard library only.
 
-The text of a prompt says what happens: words separated by spaces, played in order.
+The text of a prompt says what happens: words separated by spaces, played in order; others mean nothing.
 
     say:TEXT      a text delta (`_` is a space)         call:NAME:CODE  a command with that exit code
     flood:N       N text deltas                         edit:PATH       a tool call that edits a file
@@ -90,7 +90,7 @@ class Run:
         self.event("message_start", message={"role": "assistant", "messageId": "m1", "model": "fake/model"})
         for word in self.words:
             name, *arguments = word.split(":")
-            if getattr(self, "do_" + name)(*arguments) is False:
+            if getattr(self, "do_" + name, self.do_anything)(*arguments) is False:
                 return
             if self.cancelled.is_set() and self.stop == "stop":
                 self.stop = "aborted"
@@ -138,6 +138,9 @@ class Run:
                 **error,
             },
         )
+
+    def do_anything(self, *arguments):
+        pass
 
     def do_say(self, *text):
         self._say(":".join(text).replace("_", " ").replace("\\e", "\x1b"))

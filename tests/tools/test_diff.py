@@ -17,7 +17,9 @@ def git_apply(folder: Path, before: bytes | None, patch: str) -> bytes:
     if before is not None:
         (folder / "f").write_bytes(before)
     (folder / "p").write_bytes(patch.encode())
-    subprocess.run(["git", "apply", "--whitespace=nowarn", "p"], cwd=folder, check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", "p"], cwd=folder, check=True, stdin=subprocess.DEVNULL
+    )
     return (folder / "f").read_bytes()
 
 
@@ -31,7 +33,10 @@ def git_apply(folder: Path, before: bytes | None, patch: str) -> bytes:
         (b"a\r\nb\r\n", b"a\nb\n"),
         (b"", b"x\n"),
         (b"a\n" * 50, b"a\n" * 20 + b"b\n" + b"a\n" * 30),
-        (b"".join(b"%d\n" % n for n in range(40)), b"".join(b"%d\n" % n for n in range(40) if n not in (3, 9, 30))),
+        (
+            b"".join(b"%d\n" % n for n in range(40)),
+            b"".join(b"%d\n" % n for n in range(40) if n not in (3, 9, 30)),
+        ),
         (b"a\rb\nc\xe2\x80\xa8d\n", b"a\rb\nc\xe2\x80\xa8D\n"),
         (b"\xef\xbb\xbfa\n", b"a\n"),
     ],

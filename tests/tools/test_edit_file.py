@@ -3,6 +3,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import anyio
 import pytest
 from file_calls import Calls, said
 from hypothesis import given, settings
@@ -22,7 +23,12 @@ def calls(tmp_path: Path) -> Calls:
 @pytest.mark.parametrize(
     ("before", "old", "new", "after"),
     [
-        (b"x\ny\r\nprogress 1\rprogress 2\rdone\nz\n", "z", "zz", b"x\ny\r\nprogress 1\rprogress 2\rdone\nzz\n"),
+        (
+            b"x\ny\r\nprogress 1\rprogress 2\rdone\nz\n",
+            "z",
+            "zz",
+            b"x\ny\r\nprogress 1\rprogress 2\rdone\nzz\n",
+        ),
         (b"a\r\nb\r\n", "a\n", "a\nA\n", b"a\r\nA\r\nb\r\n"),
         (b"a\r\nb\r\nc\r\n", "a\nb", "a\nB\nBB", b"a\r\nB\r\nBB\r\nc\r\n"),
         (b"a\r\nb\nc\r\n", "a\nb\nc\n", "a\nX\nc\n", b"a\r\nX\nc\r\n"),
@@ -76,7 +82,9 @@ async def test_several_places_are_refused_with_count_and_lines(calls: Calls) -> 
     data = "class A:\n  retries = 3\nclass B:\n  retries = 3\n"
     (calls.root / "f").write_text(data)
     await calls.text("read_file", file_path="f")
-    text = await calls.error("edit_file", file_path="f", old_string="  retries = 3", new_string="  retries = 9")
+    text = await calls.error(
+        "edit_file", file_path="f", old_string="  retries = 3", new_string="  retries = 9"
+    )
     assert "2 times" in text
     assert "lines 2, 4." in text
     assert (calls.root / "f").read_text() == data
@@ -101,6 +109,8 @@ def test_places_that_overlap_or_differ_only_in_line_ends_count_as_several() -> N
         ("  if x:\n    y()\n", "if x:\n  y()", "indentation"),
         ("say(“hi”)\n", 'say("hi")', "the form of quotes"),
         ("f(a,  b)\n", "f(a, b)", "whitespace"),
+        ("a = 1\n", "a = 1  \n", "whitespace at the ends of lines"),
+        ("cafe\u0301\n", "caf\u00e9", "the form of accents"),
         ("x — y\n", "x - y", "the form of dashes"),
         ("Hello World\n", "hello world", "upper and lower case"),
         ("a\udcff = 1\n", "a\ufffd = 1", "bytes that are not valid UTF-8"),
@@ -116,9 +126,13 @@ def test_no_match_shows_the_region_and_the_reason(text: str, old: str, reason: s
 
 def test_no_match_shows_the_nearest_region_or_says_there_is_none() -> None:
     text = "import os\n\ndef load(path):\n    return open(path).read()\n"
-    with pytest.raises(WorkspaceError, match=r"nearest region is:\n    3 \| def load\(path\):\n    4 \| ") as caught:
+    with pytest.raises(
+        WorkspaceError, match=r"nearest region is:\n    3 \| def load\(path\):\n    4 \| "
+    ) as caught:
         replace(text, "def load(name):\n    return open(name).read()", "x", every=False, name="f")
     assert "Nothing was changed" in str(caught.value)
+    with pytest.raises(WorkspaceError, match="leave that newline out"):
+        replace("a\nb", "a\nb\n", "x", every=False, name="f")
     with pytest.raises(WorkspaceError, match="Nothing in the file is like it"):
         replace(text, "qqqqqqqqqqqqqqqqq", "x", every=False, name="f")
 
@@ -131,7 +145,8 @@ async def test_each_wrong_edit_has_its_own_error_and_leaves_the_file_alone(calls
     errors = {
         await calls.error("edit_file", file_path=name, old_string=old, new_string=new)
         for name, old, new in (
-            ("f", "", "x"), ("f", "text", "text"), ("f", "absent", "x"), ("gone", "a", "b"), ("f", "text", "\ud800"),
+            ("f", "", "x"), ("f", "text", "text"), ("f", "absent", "x"), ("gone", "a", "b"),
+            ("f", "text", "\ud800"),
         )
     }  # fmt: skip
     assert len(errors) == 5
@@ -201,7 +216,8 @@ async def test_edits_of_one_session_at_the_same_time_all_survive(calls: Calls) -
     (calls.root / "f").write_text("\n".join(names))
     await calls.text("read_file", file_path="f")
     actions = [
-        await calls.prepare("edit_file", file_path="f", old_string=name, new_string=name + "done") for name in names
+        await calls.prepare("edit_file", file_path="f", old_string=name, new_string=name + "done")
+        for name in names
     ]
     results = await asyncio.gather(*(action.run() for action in actions))
     assert not any(result.is_error for result in results)
@@ -261,7 +277,7 @@ async def test_the_question_shows_the_patch_that_is_applied(calls: Calls, tmp_pa
     copy.mkdir()
     (copy / "f x").write_bytes(before)
     (copy / "patch").write_bytes(change.patch.encode())
-    subprocess.run(["git", "apply", "patch"], cwd=copy, check=True, stdin=subprocess.DEVNULL)
+    await anyio.run_process(["git", "apply", "patch"], cwd=copy, stdin=subprocess.DEVNULL)
     assert (copy / "f x").read_bytes() == (calls.root / "f x").read_bytes() == b"a\r\n$&\r\nd\r\ne\r\nlast"
 
 

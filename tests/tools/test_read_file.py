@@ -36,28 +36,37 @@ TEN = "".join(f"line {number}\n" for number in range(1, 11))
         (TEN, {"offset": 9}, "File: f (10 lines total, showing 10-10)\n   10 | line 10"),
         (TEN, {"offset": 10}, "File: f (10 lines total, showing none)"),
         (TEN, {"offset": 99}, "File: f (10 lines total, showing none)"),
-        (TEN, {"limit": 0}, "File: f (10 lines total, showing none)\n(10 more lines; continue with offset=0)"),
+        (
+            TEN,
+            {"limit": 0},
+            "File: f (10 lines total, showing none)\n(10 more lines; continue with offset=0)",
+        ),
         (
             TEN,
             {"offset": -5, "limit": 1},
             "File: f (10 lines total, showing 1-1)\n    1 | line 1\n(9 more lines; continue with offset=1)",
         ),
-        (TEN, {"limit": -1}, "File: f (10 lines total, showing none)\n(10 more lines; continue with offset=0)"),
+        (
+            TEN,
+            {"limit": -1},
+            "File: f (10 lines total, showing none)\n(10 more lines; continue with offset=0)",
+        ),
         (
             "a\n",
-            {"offset": None, "limit": None},
+            {"offset": None, "limit": 2.0},
             "File: f (1 lines total, showing 1-1)\n    1 | a",
         ),
         ("a\u2028b\x85c\x0cd\n", {}, "File: f (1 lines total, showing 1-1)\n    1 | a\u2028b\x85c\x0cd"),
         (
             "x" * 2000 + "\n" + "y" * 2001,
             {},
-            f"File: f (2 lines total, showing 1-2)\n    1 | {'x' * 2000}\n    2 | {'y' * 2000}... (truncated)",
+            f"File: f (2 lines total, showing 1-2)\n    1 | {'x' * 2000}\n"
+            f"    2 | {'y' * 2000}... (truncated)",
         ),
     ],
 )
 async def test_the_result_is_exactly(
-    calls: Calls, data: str, arguments: dict[str, int | None], expected: str
+    calls: Calls, data: str, arguments: dict[str, float | None], expected: str
 ) -> None:
     (calls.root / "f").write_bytes(data.encode())
     assert await calls.text("read_file", file_path="f", **arguments) == expected

@@ -16,8 +16,10 @@ def calls(tmp_path: Path) -> Calls:
     root = tmp_path / "ws"
     root.mkdir()
     for name, text in {
-        "a.py": "import os\nTODO one\n", "src/b.py": "x\ny\nTODO two\nz\n", "src/pages/[id].tsx": "TODO three\n",
-        ".hidden": "TODO four\n", "build/out.js": "TODO ignored\n", ".gitignore": "build/\n",
+        "a.py": "import os\nTODO one\n", "src/b.py": "x\ny\nTODO two\nz\n",
+        "src/pages/[id].tsx": "TODO three\n",
+        ".hidden": "TODO four\n", "build/out.js": "TODO ignored\n",
+        ".gitignore": "build/\n",
     }.items():  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -31,7 +33,15 @@ async def test_a_folder_is_listed_sorted_with_folders_and_links_marked(calls: Ca
     (calls.root / "link").symlink_to("src")
     (calls.root / "out").symlink_to("/etc")
     text = await calls.text("list_directory")
-    assert text.split("\n") == [".gitignore", ".hidden", "a.py", "build/", "link -> src", "out -> /etc", "src/"]
+    assert text.split("\n") == [
+        ".gitignore",
+        ".hidden",
+        "a.py",
+        "build/",
+        "link -> src",
+        "out -> /etc",
+        "src/",
+    ]
     assert await calls.text("list_directory", path="link") == "b.py\npages/"
     (calls.root / "empty").mkdir()
     assert await calls.text("list_directory", path="empty") == "'empty' is empty."
@@ -41,7 +51,11 @@ async def test_what_is_no_folder_is_an_error(calls: Calls) -> None:
     assert "is a file" in await calls.error("list_directory", path="a.py")
     assert "not found" in await calls.error("list_directory", path="nope")
     (calls.root / "out").symlink_to("/etc")
-    for tool, more in (("list_directory", {}), ("find_files", {"glob": "*"}), ("search_files", {"pattern": "root"})):
+    for tool, more in (
+        ("list_directory", {}),
+        ("find_files", {"glob": "*"}),
+        ("search_files", {"pattern": "root"}),
+    ):
         for path in ("..", "out", "/etc", "out/ssl"):
             with pytest.raises(OutsideWorkspace):
                 await calls.prepare(tool, path=path, **more)
@@ -95,7 +109,10 @@ async def test_files_are_found_by_glob(calls: Calls, arguments: dict[str, str], 
 async def test_too_many_files_are_cut_with_a_word(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find_files, "_LIMIT", 2)
     result = await calls.run("find_files", glob="*")
-    assert said(result).split("\n")[-1] == "(cut after 2 files, there are more; narrow the pattern, path or glob)"
+    assert (
+        said(result).split("\n")[-1]
+        == "(cut after 2 files, there are more; narrow the pattern, path or glob)"
+    )
     assert result.details == SearchDetails(matches=2, truncated=True)
 
 
@@ -105,7 +122,8 @@ async def test_too_many_files_are_cut_with_a_word(calls: Calls, monkeypatch: pyt
 async def test_lines_are_found_with_path_and_number(calls: Calls) -> None:
     result = await calls.run("search_files", pattern=r"TODO \w+")
     assert said(result).split("\n") == [
-        ".hidden:1: TODO four", "a.py:2: TODO one", "src/b.py:3: TODO two", "src/pages/[id].tsx:1: TODO three",
+        ".hidden:1: TODO four", "a.py:2: TODO one", "src/b.py:3: TODO two",
+        "src/pages/[id].tsx:1: TODO three",
     ]  # fmt: skip
     assert result.details == SearchDetails(matches=4, truncated=False)
 
@@ -114,10 +132,13 @@ async def test_glob_case_context_and_limit(calls: Calls) -> None:
     assert await calls.text("search_files", pattern="todo", glob="*.py") == "No matches in 2 files."
     text = await calls.text("search_files", pattern="todo", case="insensitive", glob="*.py", context=1)
     assert text.split("\n") == [
-        "a.py-1- import os", "a.py:2: TODO one", "--", "src/b.py-2- y", "src/b.py:3: TODO two", "src/b.py-4- z",
+        "a.py-1- import os", "a.py:2: TODO one", "--", "src/b.py-2- y", "src/b.py:3: TODO two",
+        "src/b.py-4- z",
     ]  # fmt: skip
     result = await calls.run("search_files", pattern="TODO", limit=2)
-    assert said(result).split("\n")[2:] == ["(cut after 2 matches, there are more; narrow the pattern, path or glob)"]
+    assert said(result).split("\n")[2:] == [
+        "(cut after 2 matches, there are more; narrow the pattern, path or glob)"
+    ]
     assert result.details == SearchDetails(matches=2, truncated=True)
     assert "cut" not in await calls.text("search_files", pattern="TODO", limit=4)
 
@@ -197,6 +218,13 @@ async def test_unsaved_documents_are_searched_as_they_are(calls: Calls) -> None:
     assert lines == ["a.py:1: typed TODO", "new/unsaved.py:1: typed TODO"]
     assert await calls.text("search_files", pattern="os", path="a.py") == "No matches in 1 file."
     assert "typed" in await calls.text("search_files", pattern="TODO", path="new/unsaved.py")
+
+
+async def test_what_cannot_be_searched_is_an_error_when_it_is_named(calls: Calls) -> None:
+    os.mkfifo(calls.root / "pipe")
+    assert "named pipe" in await calls.error("search_files", pattern="x", path="pipe")
+    assert "not found" in await calls.error("search_files", pattern="x", path="nope")
+    assert await calls.text("search_files", pattern="x", glob="pipe") == "No matches in 0 files."
 
 
 async def test_links_are_not_followed(calls: Calls, tmp_path: Path) -> None:

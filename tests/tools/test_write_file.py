@@ -12,7 +12,9 @@ def calls(tmp_path: Path) -> Calls:
     return Calls(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["x", "", "a\r\nb\n", "a\rb", "\ufeffmark", "日本\n", "$& \\1 {0}\n", "a\u2028b"])
+@pytest.mark.parametrize(
+    "content", ["x", "", "a\r\nb\n", "a\rb", "\ufeffmark", "日本\n", "$& \\1 {0}\n", "a\u2028b"]
+)
 async def test_exactly_the_content_sent_is_stored(calls: Calls, content: str) -> None:
     await calls.text("write_file", file_path="a/b/f", content=content)
     assert (calls.root / "a/b/f").read_bytes() == content.encode()
@@ -63,7 +65,9 @@ async def test_half_a_character_is_refused_before_anything_is_written(calls: Cal
     assert list(calls.root.iterdir()) == []
 
 
-async def test_a_link_to_nowhere_inside_creates_its_target_and_one_to_outside_is_refused(tmp_path: Path) -> None:
+async def test_a_link_to_nowhere_inside_creates_its_target_and_one_to_outside_is_refused(
+    tmp_path: Path,
+) -> None:
     root = tmp_path / "ws"
     (root / "real").mkdir(parents=True)
     (root / "inside").symlink_to("real/new")

@@ -131,7 +131,7 @@ class Daemon:
         assert self.process.stderr
         self.pid = self.process.pid
         self.messages: list[Json] = []
-        self.received = b""
+        self.received = bytearray()
         """Every byte of stdout so far, but only where a test asked for it with `keep_bytes`."""
         self.keep_bytes = False
         self.stray = b""

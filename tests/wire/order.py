@@ -69,7 +69,7 @@ def _assert_run(run: list[Json]) -> None:
     assert kinds.count("agent_end") == 1
     assert kinds[0] == "agent_start"
     assert kinds[-1] == "agent_end"
-    said: dict[tuple[str, Any], str] = {}
+    said = _Said()
     open_parts: list[tuple[str, Any]] = []
     turns = 0
     last_message: Json = {}
@@ -87,34 +87,43 @@ def _assert_run(run: list[Json]) -> None:
         elif kind == "message_end":
             last_message = event["message"]
             assert open_parts.pop() == ("message", last_message["messageId"])
-            _assert_said(last_message, said)
+            said.assert_is(last_message)
         elif kind == "tool_execution_start":
             open_parts.append(("tool", event["toolCallId"]))
         elif kind == "tool_execution_end":
             assert open_parts.pop() == ("tool", event["toolCallId"])
         elif kind == "message_update":
             assert open_parts[-1] == ("message", event["messageId"])
-            _note_delta(said, (event["messageId"], event["update"]["index"]), event["update"])
+            said.add(event["messageId"], event["update"])
         elif kind == "tool_execution_update":
             assert open_parts[-1] == ("tool", event["toolCallId"])
             assert event["update"]["delta"]
         elif kind == "message_reset":
-            said = {key: value for key, value in said.items() if key[0] != event["messageId"]}
+            said.forget(event["messageId"])
     assert open_parts == []
     assert last_message["role"] == "assistant"
     assert run[-1]["messageId"] == last_message["messageId"]
 
 
-def _note_delta(said: dict[tuple[str, Any], str], key: tuple[str, Any], update: Json) -> None:
-    before = said.get(key, "")
-    assert update["offset"] == units(before)
-    said[key] = before + update["delta"]
+class _Said:
+    """What was streamed of each block of each message, with its length in UTF-16 code units."""
 
+    def __init__(self) -> None:
+        self._blocks: dict[tuple[str, int], tuple[list[str], int]] = {}
 
-def _assert_said(message: Json, said: dict[tuple[str, Any], str]) -> None:
-    """What was streamed as text is what the whole message says."""
-    if message["role"] != "assistant" or not any(key[0] == message["messageId"] for key in said):
-        return
-    for index, block in enumerate(message["content"]):
-        if block["type"] == "text":
-            assert said[message["messageId"], index] == block["text"]
+    def add(self, message_id: str, update: Json) -> None:
+        pieces, length = self._blocks.get((message_id, update["index"]), ([], 0))
+        assert update["offset"] == length
+        pieces.append(update["delta"])
+        self._blocks[message_id, update["index"]] = (pieces, length + units(update["delta"]))
+
+    def forget(self, message_id: str) -> None:
+        self._blocks = {key: block for key, block in self._blocks.items() if key[0] != message_id}
+
+    def assert_is(self, message: Json) -> None:
+        """The text that was streamed is the text of the whole message."""
+        if not any(key[0] == message["messageId"] for key in self._blocks):
+            return
+        for index, block in enumerate(message["content"]):
+            if block["type"] == "text":
+                assert "".join(self._blocks[message["messageId"], index][0]) == block["text"]

@@ -87,7 +87,6 @@ def test_another_prompt_under_a_used_id_is_refused(daemon: Daemon, shared_home: 
     assert error["code"] == -32602
     assert "promptId" in error["message"] or "used" in error["message"]
     running = chat.start("long one", promptId="running")
-    chat.event("agent_start", since=len(daemon.messages) - 1) if runs_begun(chat) < 2 else None
     error = daemon.refused(PROMPT, chat.prompt_params("another", promptId="running"))
     assert error["code"] == -32602
     chat.cancel()
@@ -109,6 +108,24 @@ def test_without_a_session_the_id_is_sought_in_the_open_sessions_of_the_workspac
     Chat(daemon, root, model=shared_home.script(reply("of the later session")))
     params = {"workspaceUri": root.as_uri(), "prompt": "do it", "promptId": "sought"}
     assert daemon.call(PROMPT, params) == result
+
+
+def test_two_equal_prompts_without_a_session_make_one_session(daemon: Daemon, shared_home: Home) -> None:
+    model = shared_home.script(reply("once"), reply("twice"))
+    root = shared_home.workspace()
+    params = {"workspaceUri": root.as_uri(), "prompt": "do it", "promptId": "first-of-all", "model": model}
+    daemon.send(request("fresh-1", PROMPT, params), request("fresh-2", PROMPT, params))
+    assert daemon.response("fresh-1")["result"] == daemon.response("fresh-2")["result"]
+    sessions = daemon.call("agentd/session/list", {"workspaceUri": root.as_uri()})["sessions"]
+    assert len(sessions) == 1
+
+
+def test_an_accepted_prompt_can_be_waited_for_later(daemon: Daemon, shared_home: Home) -> None:
+    chat = chat_with(daemon, shared_home, reply("a" * 40, chunkSize=1, delayMs=10))
+    assert chat.run("do it", promptId="later", wait="accepted")["outcome"] == "started"
+    result = chat.run("do it", promptId="later")
+    assert (result["text"], result["stopReason"]) == ("a" * 40, "stop")
+    assert runs_begun(chat) == 1
 
 
 @pytest.mark.parametrize("end", ["shutdown", "kill -9"])
@@ -150,6 +167,19 @@ def test_a_second_prompt_on_a_busy_session_is_refused_and_the_first_goes_on(
     assert runs_begun(chat) == 1
     assert chat.run()["text"] == "unused"
     assert_well_formed(chat.notifications())
+
+
+def test_two_prompts_without_a_session_in_one_write_are_for_one_session(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    model = shared_home.script(reply("a" * 40, chunkSize=1, delayMs=10), reply("unused"))
+    params = {"workspaceUri": shared_home.workspace().as_uri(), "model": model}
+    daemon.send(
+        request("pair-1", PROMPT, {**params, "prompt": "one"}),
+        request("pair-2", PROMPT, {**params, "prompt": "two"}),
+    )
+    assert daemon.response("pair-2")["error"]["data"]["kind"] == "sessionBusy"
+    assert daemon.response("pair-1")["result"]["text"] == "a" * 40
 
 
 def test_sessions_do_not_wait_for_each_other(daemon: Daemon, shared_home: Home) -> None:

@@ -15,6 +15,7 @@ from wire.harness import (
     request,
     tool,
 )
+from wire.order import assert_well_formed
 
 
 def result_of(daemon: Daemon, params: Json) -> Json:
@@ -242,6 +243,19 @@ def test_updates_none_gets_the_durable_events_only(home: Home) -> None:
     kinds = {m["params"]["event"]["type"] for m in daemon.messages if m.get("method") == "agentd/event"}
     assert "agent_end" in kinds
     assert not kinds & {"message_update", "tool_execution_update"}
+
+
+def test_updates_coalesced_gets_fewer_updates_with_the_same_text(home: Home) -> None:
+    said = "0123456789" * 50
+    daemon = home.spawn(AGENTD_MODEL=home.script(reply(said, chunkSize=1, delayMs=1)))
+    daemon.call("initialize", initialize_params({"updates": "coalesced"}, folders=[home.workspace()]))
+    daemon.notify("initialized", {})
+    assert daemon.call("agentd/prompt", {"prompt": "go"})["text"] == said
+    notifications = [m["params"] for m in daemon.messages if m.get("method") == "agentd/event"]
+    assert_well_formed(notifications)
+    deltas = [p["event"]["update"]["delta"] for p in notifications if p["event"]["type"] == "message_update"]
+    assert "".join(deltas) == said
+    assert len(deltas) < len(said) / 5
 
 
 def test_options_win_over_experimental_capabilities(home: Home) -> None:

@@ -85,8 +85,9 @@ def test_errors_hold_no_traceback_and_no_path_of_ours(home: Home) -> None:
     daemon.refused("agentd/prompt", {"prompt": [{"type": "image", "mimeType": "x", "data": 7}]})
     daemon.refused("agentd/prompt", {"prompt": "x", "model": "no-slash"})
     daemon.refused("agentd/prompt", {"prompt": "x", "model": "unknown/model"})
-    daemon.refused("agentd/prompt", {"prompt": "x", "model": "scripted//no/such/script.json"})
+    failed = daemon.call("agentd/prompt", {"prompt": "x", "model": "scripted//no/such/script.json"})
+    assert failed["stopReason"] == "error"
     daemon.refused("agentd/no/such/method")
-    said = json.dumps([message for message in daemon.messages if "error" in message])
+    said = json.dumps([failed, *(message for message in daemon.messages if "error" in message)])
     assert str(home.data) not in said
     assert "site-packages" not in said

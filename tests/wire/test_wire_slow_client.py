@@ -22,9 +22,8 @@ def test_a_client_that_reads_again_later_gets_every_character(home: Home) -> Non
     daemon.serves()
     before = daemon.resident_bytes()
     daemon.stop_reading()
-    daemon.keep_bytes = True
     prompt = chat.start()
-    # A ping for each of 2 MB of input that asks for nothing: stdin is read although nobody reads stdout.
+    # 2 MB of input that ask for nothing: stdin is read although nobody reads stdout.
     noise = notification("$/noise", {"text": "x" * 1000})
     for _ in range(20):
         daemon.send(*([noise] * 100))

@@ -168,7 +168,7 @@ def test_all_names_of_a_file_see_the_new_content(tmp_path: Path, data: bytes) ->
 def test_a_read_only_file_is_refused_also_for_root(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("old")
     (tmp_path / "f").chmod(0o444)
-    with pytest.raises(WorkspaceError, match="read-only.*0444"):
+    with pytest.raises(WorkspaceError, match=r"read-only.*0444"):
         replace(tmp_path, "f", b"new")
     assert (tmp_path / "f").read_text() == "old"
 

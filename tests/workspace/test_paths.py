@@ -53,7 +53,13 @@ def test_a_sibling_whose_name_begins_like_the_root_is_outside(root: Path) -> Non
 
 @pytest.mark.parametrize(
     ("given_path", "relative"),
-    [("..foo", "..foo"), ("a/../b", "b"), ("...", "..."), ("[id]/(g)/a b.tsx", "[id]/(g)/a b.tsx"), ("", ".")],
+    [
+        ("..foo", "..foo"),
+        ("a/../b", "b"),
+        ("...", "..."),
+        ("[id]/(g)/a b.tsx", "[id]/(g)/a b.tsx"),
+        ("", "."),
+    ],
 )
 def test_legal_names_stay_inside(root: Path, given_path: str, relative: str) -> None:
     assert resolve(root, given_path).relative == relative
@@ -75,7 +81,9 @@ def test_the_working_directory_of_the_process_plays_no_part(
 
 
 @pytest.mark.parametrize("target", ["outside", "outside/missing", "../outside", "/etc"])
-def test_a_link_that_leads_out_is_refused_even_for_a_file_that_is_not_there_yet(root: Path, target: str) -> None:
+def test_a_link_that_leads_out_is_refused_even_for_a_file_that_is_not_there_yet(
+    root: Path, target: str
+) -> None:
     (root.parent / "outside").mkdir()
     (root / "cache").symlink_to(target if target.startswith((".", "/")) else root.parent / target)
     for name in ("cache", "cache/new.txt", "cache/a/b"):
@@ -139,7 +147,9 @@ while True:
 """
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="needs renameat2(2) to exchange names")
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "renameat2"), reason="needs renameat2(2) to exchange names"
+)
 @pytest.mark.usefixtures("way")
 def test_no_read_or_write_escapes_while_a_folder_flips_to_a_link(root: Path) -> None:
     outside = root.parent / "outside"
@@ -207,7 +217,10 @@ def test_any_other_uri_is_refused_by_name(uri: str) -> None:
 @given(st.lists(st.binary(min_size=1, max_size=8), min_size=1, max_size=4))
 @settings(max_examples=100)
 def test_every_path_comes_back_from_its_uri(names: list[bytes]) -> None:
-    clean = [name.replace(b"/", b"_").replace(b"\0", b"_").replace(b":", b"_").replace(b"|", b"_") for name in names]
+    clean = [
+        name.replace(b"/", b"_").replace(b"\0", b"_").replace(b":", b"_").replace(b"|", b"_")
+        for name in names
+    ]
     if clean[0] in (b".", b".."):
         return
     path = Path(os.fsdecode(b"/" + b"/".join(clean)))

@@ -12,12 +12,12 @@ from pathlib import Path
 import anyio
 import pytest
 import pytest_asyncio
+from living import PATH, appears, children, environment_of, living, new_mark, run
 
 from agentd.workspace import process
 from agentd.workspace.command import SpawnError
 from agentd.workspace.output import RESULT_BYTES
 from agentd.workspace.process import Processes
-from tests.workspace.living import PATH, appears, children, environment_of, living, new_mark, run
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux adopts orphans")
 

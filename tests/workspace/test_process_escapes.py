@@ -10,11 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 import pytest_asyncio
-
-from agentd.workspace import process
-from agentd.workspace.command import CommandError, CommandResult, LostCommandError
-from agentd.workspace.process import Processes
-from tests.workspace.living import (
+from living import (
     PATH,
     all_gone,
     children,
@@ -25,6 +21,10 @@ from tests.workspace.living import (
     run,
     running,
 )
+
+from agentd.workspace import process
+from agentd.workspace.command import CommandError, CommandResult, LostCommandError
+from agentd.workspace.process import Processes
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux adopts orphans")
 

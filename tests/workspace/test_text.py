@@ -39,7 +39,9 @@ def test_any_bytes_are_binary_or_come_back(data: bytes) -> None:
         visible(text.text).encode("utf-8")
 
 
-@pytest.mark.parametrize("data", [b"a\0b", b"\x7fELF\0", b"\xef\xbb\xbfa\0", b"\xff\xfe\0\xd8", b"x" * 100_000 + b"\0"])
+@pytest.mark.parametrize(
+    "data", [b"a\0b", b"\x7fELF\0", b"\xef\xbb\xbfa\0", b"\xff\xfe\0\xd8", b"x" * 100_000 + b"\0"]
+)
 def test_a_nul_makes_it_binary_wherever_it_is(data: bytes) -> None:
     with pytest.raises(BinaryContent):
         decode(data)
@@ -47,7 +49,13 @@ def test_a_nul_makes_it_binary_wherever_it_is(data: bytes) -> None:
 
 def test_lines_end_as_in_lsp_and_nowhere_else() -> None:
     assert lines_of("a\r\nb\nc\rd\u2028e\x85f\x0cg\x0bh") == ["a", "b", "c", "d\u2028e\x85f\x0cg\x0bh"]
-    assert [lines_of(text) for text in ("", "\n", "a\n", "a\n\n", "\r\r\n")] == [[], [""], ["a"], ["a", ""], ["", ""]]
+    assert [lines_of(text) for text in ("", "\n", "a\n", "a\n\n", "\r\r\n")] == [
+        [],
+        [""],
+        ["a"],
+        ["a", ""],
+        ["", ""],
+    ]
 
 
 @given(st.text(alphabet="ab\r\n\u2028", max_size=40))

@@ -1,0 +1,258 @@
+"""Any transcript makes a valid request: what happened is told, and no server has a reason to refuse it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strict_history import faults
+
+from agentd.agent.request import GO_ON, LOST_START, NO_OUTPUT, NO_RESULT, clean_text, project
+from agentd.protocol.messages import (
+    AssistantMessage,
+    CommandContent,
+    ImageContent,
+    Message,
+    Position,
+    Range,
+    ResourceContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agentd.providers.base import Model, ModelRequest
+from agentd.providers.request_faults import fault_of
+
+TIME = "2026-01-01T00:00:00.000Z"
+
+
+def user(*content: Any, message_id: str = "u1") -> UserMessage:
+    blocks = tuple(TextContent(text=each) if isinstance(each, str) else each for each in content)
+    return UserMessage(message_id=message_id, content=blocks, timestamp=TIME)
+
+
+def answer(*content: Any, stop: Any = "stop", message_id: str = "a1") -> AssistantMessage:
+    blocks = tuple(TextContent(text=each) if isinstance(each, str) else each for each in content)
+    return AssistantMessage(
+        message_id=message_id, content=blocks, provider="p", model="m", stop_reason=stop, timestamp=TIME
+    )
+
+
+def call(call_id: str, name: str = "read", **arguments: Any) -> ToolCall:
+    return ToolCall(id=call_id, name=name, arguments=arguments)
+
+
+def result(call_id: str, *texts: str, is_error: bool = False, message_id: str = "r1") -> ToolResultMessage:
+    return ToolResultMessage(
+        message_id=message_id,
+        tool_call_id=call_id,
+        tool_name="read",
+        content=tuple(TextContent(text=text) for text in texts),
+        is_error=is_error,
+        timestamp=TIME,
+    )
+
+
+def outline(messages: tuple[Message, ...]) -> list[tuple[str, str]]:
+    """Roles, with call ids and texts: what a reader of a request sees."""
+
+    def said(message: Message) -> str:
+        words = [
+            getattr(block, "text", None) or getattr(block, "id", block.type) for block in message.content
+        ]
+        prefix = f"{message.tool_call_id}=" if isinstance(message, ToolResultMessage) else ""
+        return prefix + "|".join(words)
+
+    return [(message.role, said(message)) for message in messages]
+
+
+# --- any history at all ---------------------------------------------------------------------------
+
+CALL_IDS = st.sampled_from(["a", "b", "a~2", "c:1", "x" * 128])
+TEXTS = st.sampled_from(["", " \n\t", "hello", "\ud83d", "a\udc00b", "é😀", "\u2028", "\u00a0"])
+NAMES = st.sampled_from(["read", "", "two words", "näme", "a.b/c", "n" * 70, "\ud800"])
+ARGUMENTS = st.sampled_from(
+    [{}, {"path": "a"}, {"t": "\ud800"}, {"\udc00": {"k": ["\ud800", 1, None]}}, {"n": [[1.5, True]]}]
+)
+RESULT_TEXTS = st.lists(TEXTS, max_size=2).map(tuple)
+
+calls = st.builds(
+    ToolCall,
+    id=CALL_IDS,
+    name=NAMES,
+    arguments=ARGUMENTS,
+    raw_arguments=st.sampled_from([None, None, '{"pa', "\ud800"]),
+)
+user_blocks = st.one_of(
+    TEXTS.map(lambda text: TextContent(text=text)),
+    st.just(ImageContent(mime_type="image/png", data="aGk=")),
+    st.builds(ResourceContent, uri=st.just("file:///a.py"), text=st.one_of(st.none(), TEXTS)),
+    st.builds(CommandContent, name=st.just("fix"), arguments=TEXTS),
+)
+answer_blocks = st.one_of(
+    TEXTS.map(lambda text: TextContent(text=text)), TEXTS.map(lambda text: ThinkingContent(text=text)), calls
+)
+messages = st.one_of(
+    st.lists(user_blocks, max_size=3).map(lambda blocks: user(*blocks)),
+    st.builds(
+        lambda blocks, stop: answer(*blocks, stop=stop),
+        st.lists(answer_blocks, max_size=4),
+        st.sampled_from(["stop", "length", "tool_use", "refusal", "error", "aborted"]),
+    ),
+    st.builds(lambda call_id, texts: result(call_id, *texts), CALL_IDS, RESULT_TEXTS),
+)
+histories = st.lists(messages, max_size=10)
+
+
+@settings(max_examples=100, deadline=None)
+@given(histories)
+def test_every_history_makes_a_request_that_no_server_refuses(history: list[Message]) -> None:
+    assert faults(project(history)) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories)
+def test_the_scripted_provider_finds_no_fault_either(history: list[Message]) -> None:
+    projected = project(history)
+    if projected:
+        asked = ModelRequest(Model("p", "m"), "system", projected, ())
+        assert fault_of(asked) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories)
+def test_projecting_changes_nothing_the_second_time_and_nothing_in_the_transcript(
+    history: list[Message],
+) -> None:
+    before = [message.model_copy(deep=True) for message in history]
+    once = project(history)
+    assert project(history) == once
+    assert project(once) == once
+    assert history == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories, st.integers(min_value=0, max_value=10))
+def test_any_beginning_of_a_history_is_valid_too(history: list[Message], cut: int) -> None:
+    assert faults(project(history[:cut])) == []
+    assert faults(project(history[cut:])) == []
+
+
+# --- what was right stays as it was ---------------------------------------------------------------
+
+
+def test_a_valid_history_is_sent_word_for_word() -> None:
+    history = (
+        user("fix it"),
+        answer(ThinkingContent(text="hm"), "Reading.", call("a"), call("b", path="x"), stop="tool_use"),
+        result("a", "one"),
+        result("b", "two", is_error=True),
+        answer("Done."),
+        user("thanks", message_id="u2"),
+    )
+    assert project(history) == history
+    assert faults(history) == [], "the checker itself takes it for valid"
+
+
+def test_provider_data_goes_back_with_its_message() -> None:
+    signed = answer("Hi", call("a")).model_copy(update={"provider_data": {"signature": "c2ln"}})
+    assert project([user("x"), signed, result("a", "y")])[1].provider_data == {"signature": "c2ln"}  # type: ignore[union-attr]  # it is the answer
+
+
+# --- repair, case by case -------------------------------------------------------------------------
+
+
+def test_an_unanswered_call_gets_an_error_result_right_behind_it() -> None:
+    projected = project([user("go"), answer(call("a"), call("b")), result("b", "two"), user("next")])
+    assert outline(projected) == [
+        ("user", "go"),
+        ("assistant", "a|b"),
+        ("tool_result", f"a={NO_RESULT}"),
+        ("tool_result", "b=two"),
+        ("user", "next"),
+    ]
+    synthetic = projected[2]
+    assert isinstance(synthetic, ToolResultMessage)
+    assert synthetic.is_error
+
+
+def test_results_come_in_the_order_of_the_calls_wherever_they_stood() -> None:
+    history = [result("b", "early"), user("go"), answer(call("a"), call("b")), user("x"), result("a", "late")]
+    assert outline(project(history)) == [
+        ("user", "go"),
+        ("assistant", "a|b"),
+        ("tool_result", "a=late"),
+        ("tool_result", "b=early"),
+        ("user", "x"),
+    ]
+
+
+def test_a_second_result_of_a_call_and_a_result_without_call_are_left_out() -> None:
+    history = [user("go"), answer(call("a")), result("a", "first"), result("a", "again"), result("z", "?")]
+    assert outline(project(history))[2:] == [("tool_result", "a=first")]
+
+
+def test_two_calls_of_one_id_are_two_calls_with_a_result_each() -> None:
+    history = [user("go"), answer(call("a"), call("a")), result("a", "one"), result("a", "two")]
+    assert outline(project(history))[1:] == [
+        ("assistant", "a|a~2"),
+        ("tool_result", "a=one"),
+        ("tool_result", "a~2=two"),
+    ]
+
+
+@pytest.mark.parametrize("stop", ["error", "aborted"])
+def test_answers_that_failed_are_left_out_with_their_calls_and_results(stop: str) -> None:
+    history = [user("go"), answer("half", call("a"), stop=stop), result("a", "x"), user("again")]
+    assert outline(project(history)) == [("user", "go"), ("user", "again")]
+
+
+@pytest.mark.parametrize("content", [(), ("",), (" \n",), (ThinkingContent(text="only thought"),)])
+def test_answers_that_say_nothing_are_left_out(content: tuple[Any, ...]) -> None:
+    assert outline(project([user("go"), answer(*content), user("again")])) == [
+        ("user", "go"),
+        ("user", "again"),
+    ]
+
+
+def test_a_blank_result_says_that_there_was_no_output() -> None:
+    history = [user("go"), answer(call("a"), call("b")), result("a"), result("b", "\n")]
+    assert outline(project(history))[2:] == [
+        ("tool_result", f"a={NO_OUTPUT}"),
+        ("tool_result", f"b={NO_OUTPUT}"),
+    ]
+
+
+def test_a_request_begins_with_the_user_and_never_ends_with_the_assistant() -> None:
+    assert outline(project([answer("Hello")])) == [
+        ("user", LOST_START),
+        ("assistant", "Hello"),
+        ("user", GO_ON),
+    ]
+
+
+def test_names_that_the_model_made_up_are_sent_as_names_that_servers_take() -> None:
+    answered = project([user("go"), answer(call("a", name="my tool!"), call("b", name=""))])[1]
+    assert isinstance(answered, AssistantMessage)
+    assert [each.name for each in answered.calls] == ["my_tool_", "unknown"]
+
+
+def test_lone_surrogates_never_reach_a_server_while_whole_letters_do() -> None:
+    history = [user("a\ud800b 😀"), answer(call("a", text="\udfff", ok="é")), result("a", "x\udc80")]
+    assert outline(project(history))[0] == ("user", "a\ufffdb 😀")
+    assert faults(project(history)) == []
+
+
+def test_a_resource_is_told_as_a_mention_with_one_based_lines() -> None:
+    span = Range(start=Position(line=4, character=0), end=Position(line=6, character=2))
+    block = ResourceContent(uri="file:///w/a.py", range=span, text="x = 1")
+    assert outline(project([user(block)])) == [("user", "[file:///w/a.py lines 5-7]:\nx = 1")]
+
+
+def test_clean_text_joins_what_belongs_together_and_keeps_good_text_itself() -> None:
+    text = "plain"
+    assert clean_text(text) is text
+    assert clean_text("\ud83d\ude00") == "😀"
+    assert clean_text("\ud83d") == "\ufffd"

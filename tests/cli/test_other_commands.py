@@ -1,0 +1,278 @@
+"""The commands beside `run`: the demonstration, the doctor, the schema, and what a daemon is asked."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from agentd import __version__
+from agentd.cli import COMMANDS
+from agentd.protocol.schema import json_schema
+from agentd.protocol.typescript import typescript
+
+AGENTD = [sys.executable, "-P", "-m", "agentd"]
+WITH_FAKE = [sys.executable, str(Path(__file__).parent / "agentd_with_fake_daemon.py")]
+DEADLINE = 60
+
+
+def run(
+    *arguments: str, command: list[str] = AGENTD, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr."""
+    done = subprocess.run(
+        [*command, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        env={**os.environ, **(env or {})},
+        cwd=cwd,
+        start_new_session=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A configuration file of the test's own; empty."""
+    path = tmp_path / "config.toml"
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def own(tmp_path: Path, config: Path) -> dict[str, str]:
+    """An environment in which nothing of the user's is read or written."""
+    return {"AGENTD_CONFIG": str(config), "AGENTD_DATA": str(tmp_path / "data"), "AGENTD_MODEL": ""}
+
+
+# --- the command itself ---------------------------------------------------------------------------
+
+
+def test_help_names_every_command() -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    assert set(COMMANDS) <= set(re.findall(r"^  (\w+)  ", out, re.MULTILINE))
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "serve"])
+def test_every_command_has_a_help_text(command: str) -> None:
+    code, out, err = run(command, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"usage: agentd {command}")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["schema", "--nonsense"], ["sessions", "-C", "/no/such"]]
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+
+
+# --- demo -----------------------------------------------------------------------------------------
+
+
+def test_the_demo_repairs_the_project_and_cleans_up(tmp_path: Path) -> None:
+    code, out, err = run("demo", env={"TMPDIR": str(tmp_path), "AGENTD_CONFIG": "/no/such/file"})
+    assert (code, err) == (0, "")
+    failed, edited, passed = (out.index(word) for word in ("(exit code 1", "(+1 -1", "The tests pass."))
+    assert failed < edited < passed
+    assert "\n-    return total(numbers) // len(numbers)\n+    return total(numbers) / len(numbers)\n" in out
+    assert re.search(r"^6 turns, [\d,]+ tokens in", out, re.MULTILINE)
+    assert "agentd run -m" in out.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_keeps_the_folder_on_demand(tmp_path: Path) -> None:
+    code, out, _ = run("demo", "--keep", env={"TMPDIR": str(tmp_path)})
+    assert code == 0
+    (folder,) = tmp_path.iterdir()
+    assert f"kept in {folder}" in out
+    assert "/ len(numbers)" in (folder / "calculator.py").read_text()
+
+
+def test_a_demo_that_repairs_nothing_does_not_succeed(tmp_path: Path) -> None:
+    code, out, _ = run("demo", command=WITH_FAKE, env={"TMPDIR": str(tmp_path)})
+    assert code == 1
+    assert "The tests still fail." in out
+
+
+def test_a_demo_without_a_daemon_says_why(tmp_path: Path) -> None:
+    env = {"TMPDIR": str(tmp_path), "FAKE_GREETING": "die"}
+    code, _, err = run("demo", command=WITH_FAKE, env=env)
+    assert code == 1
+    assert "exit code 7" in err
+    assert "no room" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_demo_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*AGENTD, "demo"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if b"List ." in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 130
+    assert err == b""
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- doctor ---------------------------------------------------------------------------------------
+
+
+def test_the_doctor_tells_what_is_in_force_and_where_it_comes_from(config: Path, own: dict[str, str]) -> None:
+    config.write_text('mode = "edit"\n[providers.local]\napi = "openai-chat"\n'
+                      'base_url = "http://127.0.0.1:9/v1"\napi_key_env = "LOCAL_API_KEY"\n')  # fmt: skip
+    code, out, err = run(
+        "doctor", env={**own, "AGENTD_MODEL": "local/some-model", "LOCAL_API_KEY": "sk-canary"}
+    )
+    assert (code, err) == (0, "")
+    for fact in (
+        __version__,
+        "local/some-model (environment AGENTD_MODEL)",
+        f"edit ({config}:1)",
+        f"openai-chat at http://127.0.0.1:9/v1 ({config}:2)",
+        "key from LOCAL_API_KEY, which is set",
+        own["AGENTD_DATA"],
+    ):
+        assert fact in out
+    assert "sk-canary" not in out
+
+
+def test_the_doctor_tells_problems_by_line_and_by_its_exit_code(config: Path, own: dict[str, str]) -> None:
+    config.write_text('\nmdoe = "edit"\n')
+    code, out, _ = run("doctor", env=own)
+    assert code == 1
+    assert re.search(rf"error +{re.escape(str(config))}:2: mdoe", out)
+
+
+def test_no_model_is_a_warning_only(own: dict[str, str]) -> None:
+    code, out, _ = run("doctor", env=own)
+    assert code == 0
+    assert re.search(r"warning +No model is configured", out)
+
+
+def test_a_data_folder_that_cannot_be_is_an_error(tmp_path: Path, own: dict[str, str]) -> None:
+    (tmp_path / "file").touch()
+    code, out, _ = run("doctor", env={**own, "AGENTD_DATA": str(tmp_path / "file" / "data")})
+    assert code == 1
+    assert "Sessions cannot be kept" in out
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The address of a server that wants a key; its `requests` are counted in the path it logs."""
+
+    class Locked(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(401)
+            self.end_headers()
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Locked) as http:
+        Thread(target=http.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{http.server_port}/v1"
+        http.shutdown()
+
+
+def test_a_probe_tells_who_answers(config: Path, own: dict[str, str], server: str) -> None:
+    near = f'[providers.near]\napi = "openai-chat"\nbase_url = "{server}"\n'
+    far = '[providers.far]\napi = "openai-chat"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    config.write_text(f'model = "near/m"\n{near}{far}')
+    proxy = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
+    code, out, _ = run("doctor", "--probe", env={**own, **proxy})
+    assert code == 1
+    assert re.search(r"near +answers \(HTTP 401\)", out)
+    assert re.search(r"far +no answer", out)
+    assert "Provider 'far' cannot be reached" in out
+    assert "HTTP 401" not in run("doctor", env=own)[1]
+
+
+# --- schema ---------------------------------------------------------------------------------------
+
+
+def test_schema_prints_what_the_daemon_would_answer() -> None:
+    code, out, _ = run("schema")
+    assert code == 0
+    assert json.loads(out) == json_schema()
+
+
+def test_schema_prints_typescript() -> None:
+    assert run("schema", "--typescript") == (0, typescript(json_schema()), "")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = subprocess.Popen([*AGENTD, "schema"], stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    _, err = process.communicate(timeout=DEADLINE)
+    assert (process.returncode, err) == (141, b"")
+
+
+# --- sessions and models --------------------------------------------------------------------------
+
+
+def test_sessions_are_listed_after_a_run(tmp_path: Path, own: dict[str, str]) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"content": [{"type": "text", "text": "It is 4."}]}]))
+    project = tmp_path / "project"
+    project.mkdir()
+    assert run("sessions", "-C", str(project), env=own) == (0, "", "")
+    code, out, err = run("run", "What is 2 + 2?", "-m", f"scripted/{script}", "-C", str(project), env=own)
+    assert (code, out, err) == (0, "It is 4.\n", "")
+    code, out, _ = run("sessions", env=own, cwd=project)
+    assert code == 0
+    assert "What is 2 + 2?" in out
+    listed = json.loads(run("sessions", "--json", "-C", str(project), env=own)[1])
+    assert out.startswith(listed["sessions"][0]["sessionId"])
+    assert len(listed["sessions"]) == 1
+
+
+def test_what_is_listed_cannot_steer_the_terminal() -> None:
+    code, out, _ = run("sessions", command=WITH_FAKE)
+    assert code == 0
+    assert "A \\x1b[31mtitle" in out
+    assert "\x1b" not in out
+
+
+def test_models_are_listed_with_what_keeps_them_away() -> None:
+    code, out, _ = run("models", command=WITH_FAKE)
+    assert code == 0
+    assert out.splitlines() == ["*  fake/model  8,192 tokens", "   fake/far    not available: no key"]
+
+
+def test_models_of_the_configuration_are_listed(config: Path, own: dict[str, str]) -> None:
+    config.write_text('model = "local/m"\n[providers.local]\napi = "openai-chat"\n'
+                      'base_url = "http://127.0.0.1:9/v1"\n'
+                      "[providers.local.models.m]\ncontext_window = 4096\n")  # fmt: skip
+    code, out, err = run("models", env=own)
+    assert (code, err) == (0, "")
+    assert re.search(r"^\*  local/m +4,096 tokens$", out, re.MULTILINE)
+
+
+def test_a_daemon_that_cannot_answer_is_one_sentence() -> None:
+    code, out, err = run("models", command=WITH_FAKE, env={"FAKE_GREETING": "die"})
+    assert (code, out) == (1, "")
+    assert err.startswith("agentd: agentd ended with exit code 7")
