@@ -26,6 +26,7 @@ from agentd.protocol.frames import BrokenFraming, FrameReader, encode
 from agentd.server.start import Start
 
 _READ_BYTES = 64 * 1024
+_SERVING = ("serve", "--stdio", "--allow-full")
 _FLAGS = ("trusted", "permission", "diagnostics", "save")
 
 
@@ -38,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     if sys.platform == "win32":
         print("agentd does not run on Windows itself: use it inside WSL.", file=sys.stderr)
         return 2
-    if not set(arguments) - {"serve", "--stdio", "--allow-full"} and arguments.count("serve") <= 1:
+    if all(argument in _SERVING or argument.startswith("--clientProcessId=") for argument in arguments):
         return _serve("--allow-full" in arguments)
     from agentd.cli import main as command_line
 

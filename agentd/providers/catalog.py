@@ -37,6 +37,12 @@ def open_scripted() -> Provider:
     return Scripted()
 
 
+def load(api: str) -> None:
+    """Import what providers of an API need, which takes a while. May run in a thread."""
+    if api == "openai-chat":
+        import agentd.providers.openai_chat  # noqa: F401 - the import is the work
+
+
 def open_provider(address: ProviderAddress, api_key: str | None) -> Provider:
     """The provider at an address. Nothing is sent before its first request.
 

@@ -50,7 +50,7 @@ class EditorFace:
         session_id = notification.session_id
         held = self._held.get(session_id)
         if held is not None and not (live and block_of(held[-1]) == block_of(notification)):
-            self._release(session_id, held)
+            self.release(session_id)
             held = None
         if not live:
             self._outbox.publish(notification)
@@ -62,14 +62,13 @@ class EditorFace:
 
     async def _release_later(self, session_id: str, held: list[EventNotification]) -> None:
         await anyio.sleep(COALESCE_SECONDS)
-        self._release(session_id, held)
-
-    def _release(self, session_id: str, held: list[EventNotification]) -> None:
-        """Send what was held, unless that was done meanwhile. The outbox makes one of its pieces."""
         if self._held.get(session_id) is held:
-            del self._held[session_id]
-            for notification in held:
-                self._outbox.publish(notification)
+            self.release(session_id)
+
+    def release(self, session_id: str) -> None:
+        """Send what was held of a session. The outbox makes one of its pieces."""
+        for notification in self._held.pop(session_id, ()):
+            self._outbox.publish(notification)
 
     async def room(self) -> None:
         """Wait for a slow client, and give way to others now and then."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentd import __version__
 from agentd.protocol import methods as wire
@@ -76,6 +77,7 @@ class Methods:
         self.position_encoding = position_encoding(params.capabilities)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
+        self.house.start_soon(self.engines.warm_up, self.connection.default_model)
         return initialize_result(self.position_encoding)
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
@@ -88,23 +90,33 @@ class Methods:
         self, params: wire.PromptParams, request: Request
     ) -> wire.PromptResult | wire.PromptAccepted:
         """Run a prompt in the session it names, else in the workspace's latest, else in a new one."""
-        session_id = params.session_id
-        if session_id is None:
-            root = self.connection.root(params.workspace_uri)
-            session_id = self.sessions.latest(root, params.prompt_id)
-            if session_id is None:
-                return await (await self._session_for(params)).prompt(params, request.on_cancel)
-        session = await self.sessions.open(session_id)
+        session = await self._session_for(params)
         return await session.prompt(params, request.on_cancel)
 
     async def _session_for(self, params: wire.PromptParams) -> Session:
+        if params.session_id is not None:
+            session = await self.sessions.open(params.session_id)
+            if (
+                params.workspace_uri is not None
+                and self.connection.root(params.workspace_uri) != session.root
+            ):
+                place = f'session "{session.session_id}" belongs to another workspace folder'
+                raise RpcError("invalidParams", f"/workspaceUri: {place}: {session.info.workspace_uri}")
+            return session
+        root = self.connection.root(params.workspace_uri)
+        async with self.sessions.choosing(root):
+            latest = self.sessions.latest(root, params.prompt_id)
+            return await (
+                self._new_session_for(root, params) if latest is None else self.sessions.open(latest)
+            )
+
+    async def _new_session_for(self, root: Path, params: wire.PromptParams) -> Session:
         """A new session for a prompt, once the prompt itself is known to be one that can run."""
         blocks = blocks_of(params.prompt)
         if not blocks:
             raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
         self.house.check_mode(params.mode)
         self.engines.engine(params.model or self.connection.default_model, params.effort)
-        root = self.connection.root(params.workspace_uri)
         new = await self.sessions.create(root, wire.SessionNewParams(), title_of_blocks(blocks))
         new.introduce()
         return new.session
@@ -129,6 +141,7 @@ class Methods:
 
     async def session_get(self, params: wire.SessionGetParams, request: Request) -> wire.SessionGetResult:
         """A session and its messages."""
+        self.face.release(params.session_id)
         return await self.sessions.get(params)
 
     async def session_update(self, params: wire.SessionUpdateParams, request: Request) -> wire.SessionResult:

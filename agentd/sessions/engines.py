@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator
 
+import anyio.to_thread
+
 from agentd.agent.host import Engine
 from agentd.config.settings import ModelSettings, ProviderSettings, Settings
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort
 from agentd.protocol.methods import ModelInfo, Problem
 from agentd.providers.base import Model, Provider
-from agentd.providers.catalog import SCRIPTED, open_provider, open_scripted
+from agentd.providers.catalog import SCRIPTED, load, open_provider, open_scripted
 
 
 class ConfiguredEngines:
@@ -30,6 +32,12 @@ class ConfiguredEngines:
             self._credentials[provider] = secret
         if (old := self._providers.pop(provider, None)) is not None:
             self._retired.append(old)  # a run may still be using it
+
+    async def warm_up(self, model: str | None) -> None:
+        """Import what the provider of a model needs, in a thread, so that its first prompt need not wait."""
+        provider = self._settings.providers.get((model or "").partition("/")[0])
+        if provider is not None:
+            await anyio.to_thread.run_sync(load, provider.api, abandon_on_cancel=True)
 
     def engine(self, model: str | None, effort: Effort | None) -> Engine:
         """The model of that name and its provider. Raises `RpcError` noModel, saying the way out."""

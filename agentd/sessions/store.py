@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _Gate:
-    """Orders the requests that open one session: first come, first served."""
+    """Orders the requests for one session: first come, first served."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     waiting: int = 0
@@ -122,8 +122,14 @@ class Sessions:
         return self._open.get(session_id)
 
     @asynccontextmanager
-    async def _gate(self, session_id: str) -> AsyncIterator[None]:
-        gate = self._gates.setdefault(session_id, _Gate())
+    async def choosing(self, root: Path) -> AsyncIterator[None]:
+        """Prompts that name no session choose theirs one after the other: two at once make one session."""
+        async with self._gate(f"/{root}"):  # no session id begins with a slash
+            yield
+
+    @asynccontextmanager
+    async def _gate(self, name: str) -> AsyncIterator[None]:
+        gate = self._gates.setdefault(name, _Gate())
         gate.waiting += 1
         try:
             async with gate.lock:
@@ -131,7 +137,7 @@ class Sessions:
         finally:
             gate.waiting -= 1
             if not gate.waiting:
-                self._gates.pop(session_id, None)
+                self._gates.pop(name, None)
 
     async def _load(self, session_id: str) -> Session:
         path = self._find(session_id)
