@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from wire.harness import Daemon, Home
+from wire.harness import Daemon
+from wire.home import Home
 
 
 @pytest.fixture

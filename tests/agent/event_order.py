@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from agentd.agent.response import utf16_length
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
@@ -20,6 +19,7 @@ from agentd.protocol.events import (
     TurnStart,
 )
 from agentd.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
+from agentd.protocol.text import utf16_length
 
 AnyEvent = DurableEvent | LiveEvent
 
@@ -29,7 +29,7 @@ def words(events: Sequence[AnyEvent], *, live: bool = False) -> list[str]:
     return [_word(event) for event in events if live or not isinstance(event, LiveEvent)]
 
 
-def _word(event: AnyEvent) -> str:
+def _word(event: AnyEvent) -> str:  # noqa: PLR0911 - one line per type of event
     match event:
         case MessageStart():
             return f"start({event.message.role})"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strict_history import faults
 
-from agentd.agent.request import GO_ON, LOST_START, NO_OUTPUT, NO_RESULT, clean_text, project
+from agentd.agent.request import GO_ON, LOST_START, NO_OUTPUT, NO_RESULT, project
 from agentd.protocol.messages import (
     AssistantMessage,
     CommandContent,
@@ -22,6 +22,7 @@ from agentd.protocol.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agentd.protocol.text import clean_text
 from agentd.providers.base import Model, ModelRequest
 from agentd.providers.request_faults import fault_of
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pytest_lsp import ClientServerConfig, LanguageClient
-from wire.harness import DEADLINE, Home
+from wire.home import Home
+from wire.processes import DEADLINE
 
 Json = dict[str, Any]
 

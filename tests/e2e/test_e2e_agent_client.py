@@ -9,7 +9,8 @@ import pytest_asyncio
 from e2e.lsp_client import AgentClient, connect, finish
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from wire.harness import Home, reply, tool
+from wire.home import Home
+from wire.scripts import reply, tool
 
 
 @pytest_asyncio.fixture

@@ -8,15 +8,17 @@ from e2e.lsp_client import AgentClient, connect, finish
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pytest_lsp import client_capabilities
-from wire.harness import Home, reply
+from wire.home import Home
+from wire.scripts import reply
 
 
-@pytest_asyncio.fixture(params=["visual-studio-code", "neovim", "emacs"])
+@pytest_asyncio.fixture
 async def editor(home: Home, request: pytest.FixtureRequest) -> AsyncIterator[AgentClient]:
-    """A client with the capabilities of a real editor and no `agentd` object."""
+    """A client with the capabilities of a real editor (Neovim's unless named) and no `agentd` object."""
+    named = getattr(request, "param", "neovim")
     client = await connect(home)
     result = await client.lsp.initialize_session(
-        types.InitializeParams(capabilities=client_capabilities(request.param), root_uri=home.path.as_uri())
+        types.InitializeParams(capabilities=client_capabilities(named), root_uri=home.path.as_uri())
     )
     assert result.server_info is not None
     assert result.server_info.name == "agentd"
@@ -24,6 +26,7 @@ async def editor(home: Home, request: pytest.FixtureRequest) -> AsyncIterator[Ag
     await finish(client)
 
 
+@pytest.mark.parametrize("editor", ["visual-studio-code", "neovim", "emacs"], indirect=True)
 async def test_an_editor_opens_edits_saves_and_closes_a_document(home: Home, editor: AgentClient) -> None:
     uri = (home.path / "main.py").as_uri()
     item = types.TextDocumentItem(uri=uri, language_id="python", version=1, text="print(1)\n")

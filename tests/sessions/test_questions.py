@@ -191,7 +191,7 @@ async def waiting(living: Home) -> tuple[Session, str, list[PromptResult]]:
 
 async def _until(condition: Any) -> None:
     with anyio.fail_after(10):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - any state of the session, which tells no event
             await anyio.sleep(0.001)
 
 

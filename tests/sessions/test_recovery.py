@@ -1,4 +1,4 @@
-"""A daemon that stopped anywhere in a run: the session opens, the run is closed once, the next prompt works."""
+"""A daemon that stopped anywhere in a run: the session opens, the run is closed, the next prompt works."""
 
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,7 @@
 """A raw frame client: a real daemon process, any bytes in, every message out in order.
 
-`Home` is a place of its own for daemons (configuration, state, scripts, workspaces), `Daemon` one process
-with its pipes, `Chat` one session in one workspace folder. Nothing here waits without a deadline, and nothing
-is tolerant: bytes on stdout that are no frame are kept in `Daemon.stray` and fail the test when it ends.
+Nothing here waits without a deadline, and nothing is tolerant: bytes on stdout that are no frame are kept in
+`Daemon.stray` and fail the test when it ends.
 """
 
 import contextlib
@@ -23,10 +22,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-Json = dict[str, Any]
+from wire.processes import DEADLINE, until
 
-DEADLINE = 20.0
-"""Seconds until a missing answer counts as a hang. Generous: it is no statement about speed."""
+Json = dict[str, Any]
 
 END_OF_LIFE = 6.0
 """Seconds a daemon may take to end; the protocol says 2, the rest is for a loaded machine."""
@@ -35,6 +33,10 @@ OPTIONS: Json = {"trusted": True, "permission": True}
 """What the client says of itself where a test does not care."""
 
 _HEADER = re.compile(rb"Content-Length: ([0-9]+)\r\n\r\n")
+
+
+def _no_json(constant: str) -> None:
+    raise AssertionError(f"the daemon sent {constant}, which is no JSON")
 
 
 def frame(message: Any) -> bytes:
@@ -53,61 +55,6 @@ def notification(method: str, params: Any = None) -> Json:
     """A JSON-RPC notification."""
     message = {"jsonrpc": "2.0", "method": method}
     return message if params is None else {**message, "params": params}
-
-
-def until(condition: Callable[[], Any], what: str, timeout: float = DEADLINE) -> Any:
-    """Wait for a condition outside the wire (a file, a process) and give its value."""
-    end = time.monotonic() + timeout
-    while not (value := condition()):
-        assert time.monotonic() < end, f"not within {timeout} s: {what}"
-        time.sleep(0.01)
-    return value
-
-
-def processes_with(marker: str) -> list[int]:
-    """The living processes whose command line holds `marker` (a zombie has no command line)."""
-    return [pid for pid, arguments in _command_lines() if marker.encode() in b" ".join(arguments)]
-
-
-def sleepers(sleep: str) -> list[int]:
-    """The living processes that are this `unique_sleep` themselves, and not a shell that is to start it."""
-    return [pid for pid, arguments in _command_lines() if sleep.split()[-1].encode() in arguments]
-
-
-def _command_lines() -> list[tuple[int, list[bytes]]]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                found.append((int(entry.name), (entry / "cmdline").read_bytes().split(b"\0")))
-    return found
-
-
-_markers = itertools.count(1)
-
-
-def unique_sleep() -> str:
-    """A command that sleeps for a minute and can be told from every other one in the process list."""
-    return f"sleep 60.{os.getpid()}{next(_markers):05d}"
-
-
-# --- scripts of the scripted provider ------------------------------------------------------------------
-
-
-def text(value: str) -> Json:
-    """A text block."""
-    return {"type": "text", "text": value}
-
-
-def tool(name: str, arguments: Any = None, call_id: str | None = None) -> Json:
-    """A tool call block."""
-    block: Json = {"type": "tool_call", "name": name, "arguments": {} if arguments is None else arguments}
-    return block if call_id is None else {**block, "id": call_id}
-
-
-def reply(*blocks: Json | str, **fields: Any) -> Json:
-    """One response of the model; a string is a text block."""
-    return {"content": [text(block) if isinstance(block, str) else block for block in blocks], **fields}
 
 
 # --- one process ---------------------------------------------------------------------------------------
@@ -188,7 +135,8 @@ class Daemon:
             end = header.end() + int(header[1])
             if len(buffer) < end:
                 return
-            message = json.loads(bytes(buffer[header.end() : end]).decode("utf-8"))
+            body = bytes(buffer[header.end() : end]).decode("utf-8")
+            message = json.loads(body, parse_constant=_no_json)
             del buffer[:end]
             with self._arrived:
                 self.messages.append(message)
@@ -393,150 +341,3 @@ def error_of(response: Json) -> Json:
     assert "Traceback" not in json.dumps(error)
     assert '.py"' not in json.dumps(error)
     return error
-
-
-# --- a place for daemons -------------------------------------------------------------------------------
-
-
-class Home:
-    """Configuration, state, scripts and workspaces of a test, and the daemons that it starts there."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.config = path / "config.toml"
-        self.config.write_text("")
-        self.data = path / "data"
-        self.asked_models = path / "requests.jsonl"
-        self.daemons: list[Daemon] = []
-        self._numbers = itertools.count(1)
-
-    def workspace(self, **files: str) -> Path:
-        """A fresh workspace folder; the keys name files with `_` for the dot before the extension."""
-        folder = self.path / f"workspace-{next(self._numbers)}"
-        folder.mkdir()
-        for name, content in files.items():
-            (folder / name.replace("_", ".")).write_text(content)
-        return folder
-
-    def script(self, *responses: Json) -> str:
-        """A script for the scripted provider; gives the id of the model that plays it."""
-        path = self.path / f"script-{next(self._numbers)}.json"
-        path.write_text(json.dumps(responses))
-        return f"scripted/{path}"
-
-    def environment(self, **more: str) -> dict[str, str]:
-        """All that a daemon inherits: nothing of the user's own configuration."""
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.path),
-            "AGENTD_CONFIG": str(self.config),
-            "AGENTD_DATA": str(self.data),
-            "AGENTD_SCRIPT_REQUESTS": str(self.asked_models),
-            **more,
-        }
-
-    def spawn(self, *args: str, deaf: bool = False, **env: str) -> Daemon:
-        """Start a daemon that has been told nothing yet."""
-        daemon = Daemon(*args, env=self.environment(**env), cwd=self.path, deaf=deaf)
-        self.daemons.append(daemon)
-        return daemon
-
-    def start(
-        self,
-        *args: str,
-        options: Json | None = OPTIONS,
-        capabilities: Json | None = None,
-        folders: Iterable[Path] = (),
-        process_id: int | None = None,
-    ) -> Daemon:
-        """Start a daemon and initialize it."""
-        daemon = self.spawn(*args)
-        daemon.initialize(options, capabilities, folders, process_id)
-        return daemon
-
-    def model_requests(self, about: str = "") -> list[Json]:
-        """The requests that the scripted provider got, or those of them whose JSON holds `about`."""
-        if not self.asked_models.exists():
-            return []
-        lines = self.asked_models.read_text().splitlines()
-        return [json.loads(line) for line in lines if about in line]
-
-    def journal(self) -> bytes:
-        """Everything below the state folder, in one piece."""
-        return b"".join(path.read_bytes() for path in sorted(self.data.rglob("*")) if path.is_file())
-
-    def close(self) -> None:
-        """End the daemons and hold against them what no daemon may do."""
-        for daemon in self.daemons:
-            daemon.stop()
-        for daemon in self.daemons:
-            assert daemon.stray == b"", f"stdout held what is no frame: {daemon.stray[:200]!r}"
-            said = daemon.errors.decode(errors="replace")
-            assert "Traceback" not in said, said[-4000:]
-            assert "Exception ignored" not in said, said[-4000:]
-
-
-# --- one session ---------------------------------------------------------------------------------------
-
-
-class Chat:
-    """A session of a daemon, in a workspace folder of its own."""
-
-    def __init__(self, daemon: Daemon, root: Path, **settings: Any) -> None:
-        self.daemon = daemon
-        self.root = root
-        made = daemon.call("agentd/session/new", {"workspaceUri": root.as_uri(), **settings})
-        self.id: str = made["session"]["sessionId"]
-        self._numbers = itertools.count(1)
-
-    def prompt_params(self, prompt: Any = "go on", **params: Any) -> Json:
-        """Params of `agentd/prompt` for this session, with an id unless the test names one."""
-        return {"sessionId": self.id, "promptId": f"p{next(self._numbers)}", "prompt": prompt, **params}
-
-    def start(self, prompt: Any = "go on", **params: Any) -> int:
-        """Send a prompt and give the id of its request."""
-        return self.daemon.request("agentd/prompt", self.prompt_params(prompt, **params))
-
-    def run(self, prompt: Any = "go on", **params: Any) -> Json:
-        """Run a prompt to its end and give its result."""
-        return self.result(self.start(prompt, **params))
-
-    def result(self, request_id: int) -> Json:
-        """The result of a prompt that was sent."""
-        response = self.daemon.response(request_id)
-        assert "result" in response, response
-        result: Json = response["result"]
-        return result
-
-    def cancel(self, **params: Any) -> Json:
-        """Cancel, and give the answer."""
-        answer: Json = self.daemon.call("agentd/cancel", {"sessionId": self.id, **params})
-        return answer
-
-    def get(self) -> Json:
-        """The session with its messages."""
-        got: Json = self.daemon.call("agentd/session/get", {"sessionId": self.id})
-        return got
-
-    def notifications(self, prompt_id: str | None = None) -> list[Json]:
-        """The params of every `agentd/event` of this session so far, or of one of its prompts."""
-        return [
-            message["params"]
-            for message in list(self.daemon.messages)
-            if message.get("method") == "agentd/event"
-            and message["params"]["sessionId"] == self.id
-            and (prompt_id is None or message["params"].get("promptId") == prompt_id)
-        ]
-
-    def event(self, kind: str, since: int = 0, **fields: Any) -> Json:
-        """Wait for an event of this type whose fields are as given."""
-
-        def is_it(message: Json) -> bool:
-            params = message.get("params", {})
-            if message.get("method") != "agentd/event" or params["sessionId"] != self.id:
-                return False
-            event = params["event"]
-            return event["type"] == kind and all(event.get(name) == value for name, value in fields.items())
-
-        event: Json = self.daemon.wait(is_it, since)["params"]["event"]
-        return event

@@ -1,35 +1,15 @@
 """Cancel at every moment: what is said, in which order, and that the session takes the next prompt."""
 
 import json
-from typing import Any
 
 import pytest
-from wire.harness import (
-    Chat,
-    Daemon,
-    Home,
-    Json,
-    notification,
-    processes_with,
-    reply,
-    request,
-    sleepers,
-    text,
-    tool,
-    unique_sleep,
-    until,
-)
-from wire.order import SAID, USER, assert_well_formed, called, shape, turn
-
-
-def chat_with(daemon: Daemon, home: Home, *responses: Json, **settings: Any) -> Chat:
-    return Chat(daemon, home.workspace(), model=home.script(*responses), **{"mode": "full", **settings})
-
-
-def run_events(chat: Chat) -> list[Json]:
-    notifications = chat.notifications()
-    assert_well_formed(notifications)
-    return notifications[1:]
+from wire.chat import Chat
+from wire.harness import Daemon, Json, notification, request
+from wire.home import Home
+from wire.order import SAID, USER, assert_well_formed, called, shape, turn, units
+from wire.processes import processes_with, sleepers, unique_sleep, until
+from wire.runs import chat_with, run_events
+from wire.scripts import reply, text, tool
 
 
 def messages_said(chat: Chat) -> list[Json]:
@@ -345,3 +325,65 @@ def test_closing_a_session_cancels_its_run(daemon: Daemon, shared_home: Home) ->
     assert not processes_with(sleep)
     assert chat.result(prompt)["stopReason"] == "aborted"
     assert_takes_the_next_prompt(chat, shared_home, "after it was closed")
+
+
+def test_a_prompt_that_makes_its_session_can_be_cancelled_in_the_next_frame(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    model = shared_home.script(reply("asked"))
+    for number in range(10):
+        params = {
+            "workspaceUri": shared_home.workspace().as_uri(),
+            "prompt": "never asked, made",
+            "model": model,
+        }
+        request_id = f"made-{number}"
+        daemon.send(
+            request(request_id, "agentd/prompt", params), notification("$/cancelRequest", {"id": request_id})
+        )
+        answer = daemon.response(request_id)
+        assert answer["result"]["stopReason"] == "aborted"
+        of_session = [
+            m["params"]
+            for m in daemon.messages
+            if m.get("params", {}).get("sessionId") == answer["result"]["sessionId"]
+        ]
+        assert_well_formed(of_session)
+        assert of_session[-1]["event"]["type"] == "agent_end"
+    assert shared_home.model_requests("never asked, made") == []
+
+
+def test_a_prompt_and_a_close_in_one_write_both_end(daemon: Daemon, shared_home: Home) -> None:
+    chat = chat_with(daemon, shared_home, *(reply("x") for _ in range(20)))
+    for number in range(10):
+        prompt, close, again = (f"{name}-{number}" for name in ("pc-prompt", "pc-close", "pc-again"))
+        daemon.send(
+            request(prompt, "agentd/prompt", chat.prompt_params()),
+            request(close, "agentd/session/close", {"sessionId": chat.id}),
+            request(again, "agentd/prompt", chat.prompt_params()),
+        )
+        assert daemon.response(prompt)["result"]["stopReason"] in ("aborted", "stop")
+        assert daemon.response(close)["result"] == {}
+        assert daemon.response(again)["result"]["stopReason"] == "stop"
+    assert_well_formed(chat.notifications())
+
+
+def test_updates_after_a_read_go_on_at_the_offsets_of_its_partial(daemon: Daemon, shared_home: Home) -> None:
+    chat = chat_with(daemon, shared_home, reply("😀b" * 300, chunkSize=1, delayMs=1))
+    prompt = chat.start()
+    chat.event("message_update")
+    for _ in range(5):
+        asked = daemon.request("agentd/session/get", {"sessionId": chat.id})
+        answer = daemon.response(asked)
+        place = daemon.messages.index(answer)
+        partial = answer["result"].get("partial", {}).get("message")
+        chat.result(prompt) if partial is None else chat.event("message_update", place)
+        if partial is not None:
+            following = next(
+                m["params"]["event"]["update"]
+                for m in daemon.messages[place:]
+                if m.get("params", {}).get("sessionId") == chat.id
+                and m["params"]["event"]["type"] == "message_update"
+            )
+            assert following["offset"] == sum(units(block["text"]) for block in partial["content"])
+    chat.result(prompt)

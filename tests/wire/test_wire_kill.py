@@ -3,21 +3,12 @@
 import json
 from typing import Any
 
-import pytest
-from wire.harness import (
-    Chat,
-    Daemon,
-    Home,
-    Json,
-    processes_with,
-    reply,
-    sleepers,
-    text,
-    tool,
-    unique_sleep,
-    until,
-)
+from wire.chat import Chat
+from wire.harness import Daemon, Json
+from wire.home import Home
 from wire.order import LIVE
+from wire.processes import processes_with, sleepers, unique_sleep, until
+from wire.scripts import reply, text, tool
 
 UNKNOWN = "Outcome unknown: the daemon stopped while this ran."
 
@@ -175,8 +166,7 @@ def test_two_kills_in_a_row_are_recovered_once_each(home: Home) -> None:
     assert (root / "ran.txt").read_text() == "ran\nran\n"
 
 
-@pytest.mark.parametrize("cut", [1, 10, 100])
-def test_a_journal_whose_tail_was_torn_still_opens(home: Home, cut: int) -> None:
+def test_a_journal_whose_tail_was_torn_still_opens(home: Home) -> None:
     daemon = home.start()
     chat = Chat(daemon, home.workspace(), model=home.script(reply("one"), reply("two")))
     chat.run("first words")
@@ -184,7 +174,7 @@ def test_a_journal_whose_tail_was_torn_still_opens(home: Home, cut: int) -> None
     daemon.kill()
     (journal,) = [p for p in home.data.rglob("*") if p.is_file() and b'"agent_end"' in p.read_bytes()]
     whole = journal.read_bytes()
-    journal.write_bytes(whole[:-cut])
+    journal.write_bytes(whole[:-10])
     later = home.start()
     params = {"sessionId": chat.id, "prompt": "after the tear", "model": home.script(reply("fine"))}
     assert later.call("agentd/prompt", params)["text"] == "fine"

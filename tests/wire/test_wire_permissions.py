@@ -1,71 +1,14 @@
 """Permissions on the wire: who is asked what, what counts as an answer, and what each mode lets through."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from wire.harness import Chat, Daemon, Home, Json, error_of, processes_with, reply, tool, unique_sleep, until
+from wire.harness import Daemon, Json, error_of
+from wire.home import Home
 from wire.order import assert_well_formed, shape
-
-ASK = "agentd/permission/request"
-
-WRITE = tool("write_file", {"file_path": "new.txt", "content": "new\n"}, "call-1")
-COMMAND = tool("bash", {"command": "echo ran > ran.txt"}, "call-1")
-READ = tool("read_file", {"file_path": "note.txt"}, "call-1")
-READ_SECRET = tool("read_file", {"file_path": ".env"}, "call-1")
-
-
-def workspace(home: Home) -> Path:
-    root = home.workspace(note_txt="a note\n")
-    (root / ".env").write_text("TOKEN=hidden-in-env\n")
-    return root
-
-
-def asking(daemon: Daemon, home: Home, call: Json, mode: str = "ask", *more: Json) -> tuple[Chat, int]:
-    """A session whose model makes this call, and the id of the prompt that is under way."""
-    chat = Chat(daemon, workspace(home), model=home.script(reply(call), *more, reply("done")), mode=mode)
-    return chat, chat.start()
-
-
-def question(chat: Chat, method: str = ASK) -> Json:
-    """The daemon's question about this session."""
-    return chat.daemon.wait(
-        lambda m: m.get("method") == method and "id" in m and m["params"].get("sessionId", chat.id) == chat.id
-    )
-
-
-def option(asked: Json, kind: str) -> str:
-    """The id of the option of this kind."""
-    found: list[str] = [o["optionId"] for o in asked["params"]["options"] if o["kind"] == kind]
-    return found[0]
-
-
-def tool_result(chat: Chat) -> Json:
-    (ended,) = [p["event"] for p in chat.notifications() if p["event"]["type"] == "tool_execution_end"]
-    result: Json = ended["result"]
-    return result
-
-
-def said(chat: Chat) -> str:
-    return "".join(block["text"] for block in tool_result(chat)["content"])
-
-
-def resolved(chat: Chat) -> Json:
-    (event,) = [p["event"] for p in chat.notifications() if p["event"]["type"] == "permission_resolved"]
-    return event
-
-
-def asked_nothing(chat: Chat) -> bool:
-    return not any(p["event"]["type"] == "permission_requested" for p in chat.notifications())
-
-
-def withdrawn(daemon: Daemon, asked: Json) -> bool:
-    """Whether our question was taken back."""
-    return any(
-        message.get("method") == "$/cancelRequest" and message["params"]["id"] == asked["id"]
-        for message in list(daemon.messages)
-    )
-
+from wire.processes import processes_with, unique_sleep, until
+from wire.questions import COMMAND, WRITE, asking, option, question, resolved, said, tool_result, withdrawn
+from wire.scripts import reply, tool
 
 # --- question and answer -------------------------------------------------------------------------------
 
@@ -290,139 +233,6 @@ def test_a_new_mode_that_still_asks_leaves_the_question_open(daemon: Daemon, sha
     daemon.answer(asked, {"optionId": option(asked, "allow_once")})
     assert chat.result(prompt)["text"] == "done"
     assert (chat.root / "ran.txt").exists()
-
-
-# --- modes ---------------------------------------------------------------------------------------------
-
-ALLOWED, ASKED, REFUSED = "allowed", "asked", "refused"
-
-MODES = [
-    ("plan", READ, ALLOWED),
-    ("plan", WRITE, REFUSED),
-    ("plan", COMMAND, REFUSED),
-    ("plan", READ_SECRET, ASKED),
-    ("ask", READ, ALLOWED),
-    ("ask", WRITE, ASKED),
-    ("ask", COMMAND, ASKED),
-    ("ask", READ_SECRET, ASKED),
-    ("edit", READ, ALLOWED),
-    ("edit", WRITE, ALLOWED),
-    ("edit", COMMAND, ASKED),
-    ("edit", READ_SECRET, ASKED),
-    ("full", READ, ALLOWED),
-    ("full", WRITE, ALLOWED),
-    ("full", COMMAND, ALLOWED),
-    ("full", READ_SECRET, ALLOWED),
-]
-
-
-def outcome_of(chat: Chat, prompt: int) -> str:
-    """What became of the only tool call; an open question is rejected."""
-    daemon = chat.daemon
-    ended = daemon.wait(
-        lambda m: m.get("id") == prompt or (m.get("method") == ASK and m["params"]["sessionId"] == chat.id)
-    )
-    if ended.get("method") == ASK:
-        daemon.answer(ended, {"optionId": option(ended, "reject_once")})
-        assert chat.result(prompt)["stopReason"] == "stop"
-        return ASKED
-    assert ended["result"]["stopReason"] == "stop"
-    assert asked_nothing(chat)
-    return REFUSED if tool_result(chat)["isError"] else ALLOWED
-
-
-@pytest.mark.parametrize(
-    ("mode", "call", "outcome"), MODES, ids=[f"{mode}-{call['name']}-{o}" for mode, call, o in MODES]
-)
-def test_a_mode_lets_through_what_it_says(
-    daemon: Daemon, shared_home: Home, mode: str, call: Json, outcome: str
-) -> None:
-    assert outcome_of(*asking(daemon, shared_home, call, mode)) == outcome
-
-
-@pytest.mark.parametrize(
-    "call", [WRITE, {**WRITE, "arguments": {"file_path": ".env", "content": "x"}}], ids=["new", "secret"]
-)
-def test_a_secret_file_is_asked_about_also_where_writes_are_free(
-    daemon: Daemon, shared_home: Home, call: Json
-) -> None:
-    secret = call["arguments"]["file_path"] == ".env"
-    responses = [reply(tool("read_file", {"file_path": ".env"}, "look"))] if secret else []
-    chat = Chat(
-        daemon,
-        workspace(shared_home),
-        model=shared_home.script(*responses, reply(call), reply("done")),
-        mode="edit",
-    )
-    prompt = chat.start()
-    if secret:
-        looking = question(chat)
-        since = len(daemon.messages)
-        daemon.answer(looking, {"optionId": option(looking, "allow_once")})
-        asked = daemon.asked(ASK, since)
-        assert asked["params"]["toolCallId"] == "call-1"
-        daemon.answer(asked, {"optionId": option(asked, "reject_once")})
-    assert chat.result(prompt)["text"] == "done"
-    assert (chat.root / ".env").read_text() == "TOKEN=hidden-in-env\n"
-    assert (chat.root / "new.txt").exists() is not secret
-
-
-def test_an_untrusted_workspace_acts_as_ask(home: Home) -> None:
-    daemon = home.start("--allow-full", options={"permission": True, "trusted": False})
-    for mode in ("edit", "full"):
-        assert outcome_of(*asking(daemon, home, WRITE, mode)) == ASKED
-    assert outcome_of(*asking(daemon, home, COMMAND, "full")) == ASKED
-    assert outcome_of(*asking(daemon, home, READ, "edit")) == ALLOWED
-    daemon.notify("agentd/trust/didChange", {"trusted": True})
-    assert outcome_of(*asking(daemon, home, WRITE, "edit")) == ALLOWED
-    daemon.notify("agentd/trust/didChange", {"trusted": False})
-    assert outcome_of(*asking(daemon, home, WRITE, "edit")) == ASKED
-
-
-def test_a_client_that_says_nothing_about_trust_is_untrusted(home: Home) -> None:
-    daemon = home.start(options={"permission": True})
-    assert outcome_of(*asking(daemon, home, WRITE, "edit")) == ASKED
-
-
-def test_revoked_trust_acts_at_the_next_tool_call(home: Home) -> None:
-    daemon = home.start()
-    first = tool("write_file", {"file_path": "first.txt", "content": "x"}, "call-1")
-    second = tool("write_file", {"file_path": "second.txt", "content": "x"}, "call-2")
-    model = home.script(reply("slow " * 30, first, chunkSize=10, delayMs=30), reply(second), reply("done"))
-    chat = Chat(daemon, home.workspace(), model=model, mode="edit")
-    prompt = chat.start()
-    chat.event("message_update")
-    daemon.notify("agentd/trust/didChange", {"trusted": False})
-    asked = question(chat)
-    assert asked["params"]["toolCallId"] == "call-1"
-    chat.cancel()
-    chat.result(prompt)
-    assert not (chat.root / "first.txt").exists()
-
-
-def test_full_is_unsupported_where_the_user_did_not_allow_it(home: Home) -> None:
-    daemon = home.start()
-    root = home.workspace()
-    for method, params in (
-        ("agentd/session/new", {"workspaceUri": root.as_uri(), "mode": "full"}),
-        ("agentd/prompt", {"workspaceUri": root.as_uri(), "prompt": "x", "mode": "full"}),
-    ):
-        error = daemon.refused(method, params)
-        assert (error["code"], error["data"]["kind"]) == (-32803, "unsupported")
-    chat = Chat(daemon, root)
-    update = {"sessionId": chat.id, "mode": "full"}
-    assert daemon.refused("agentd/session/update", update)["data"]["kind"] == "unsupported"
-
-
-def test_full_is_allowed_by_the_configuration(home: Home) -> None:
-    home.config.write_text("allow_full = true\n")
-    daemon = home.start()
-    assert outcome_of(*asking(daemon, home, COMMAND, "full")) == ALLOWED
-
-
-def test_auto_is_unsupported_as_long_as_there_is_no_sandbox(daemon: Daemon, shared_home: Home) -> None:
-    params = {"workspaceUri": shared_home.workspace().as_uri(), "mode": "auto"}
-    assert daemon.refused("agentd/session/new", params)["data"]["kind"] == "unsupported"
 
 
 # --- without the capability ----------------------------------------------------------------------------

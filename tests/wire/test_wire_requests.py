@@ -4,18 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from wire.harness import (
-    Chat,
-    Daemon,
-    Home,
-    Json,
-    error_of,
-    frame,
-    initialize_params,
-    notification,
-    reply,
-    request,
-)
+from wire.chat import Chat
+from wire.harness import Daemon, Json, error_of, frame, initialize_params, notification, request
+from wire.home import Home
+from wire.scripts import reply
 
 
 @pytest.fixture
@@ -352,3 +344,54 @@ def test_a_request_that_is_no_prompt_keeps_its_answer_when_it_is_cancelled_late(
     assert "result" in answer or answer["error"]["code"] == -32800
     assert daemon.serves()
     assert daemon.count(lambda message: "method" not in message and message["id"] == "late") == 1
+
+
+def test_a_flood_of_requests_in_one_write_is_answered_to_the_last(daemon: Daemon) -> None:
+    ids = [f"flood-{number}" for number in range(1000)]
+    daemon.send(*(request(request_id, "agentd/models") for request_id in ids))
+    answers = [daemon.response(request_id) for request_id in ids]
+    assert all("result" in a or a["error"]["data"]["kind"] == "overloaded" for a in answers)
+    assert daemon.count(lambda message: str(message.get("id")).startswith("flood-")) == 1000
+
+
+def test_many_notifications_leave_nothing_behind(daemon: Daemon) -> None:
+    def flood() -> int:
+        for _ in range(10):
+            daemon.send(*[notification("agentd/trust/didChange", {"trusted": True})] * 1000)
+        assert daemon.serves()
+        return daemon.resident_bytes()
+
+    flood()
+    before = flood()
+    assert flood() - before < 4 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "model", ["", " ", "/", "scripted", "scripted/", "/demo", "scripted/no-such", "unknown/x", "a/b/c", "\n"]
+)
+def test_a_model_that_is_none_is_named_as_such(daemon: Daemon, shared_home: Home, model: str) -> None:
+    params = {"workspaceUri": shared_home.workspace().as_uri(), "prompt": "x", "model": model}
+    answer = daemon.response(daemon.request("agentd/prompt", params))
+    if "error" in answer:
+        assert error_of(answer)["data"]["kind"] in ("noModel", "invalidParams")
+    else:
+        assert answer["result"]["stopReason"] == "error"
+        assert answer["result"]["error"]["kind"] == "bad_request"
+
+
+@pytest.mark.parametrize("busy_means", ["queue", "steer", "interrupt"])
+def test_on_an_idle_session_every_busy_rule_means_start(
+    daemon: Daemon, shared_home: Home, busy_means: str
+) -> None:
+    chat = Chat(daemon, shared_home.workspace(), model=shared_home.script(reply("started")))
+    assert chat.run(whenBusy=busy_means)["text"] == "started"
+
+
+def test_a_session_named_after_its_prompt_has_a_short_title(daemon: Daemon, shared_home: Home) -> None:
+    prompt = "  Fix the\nbroken \u202e test\u0007  " + "very " * 5000
+    params = {"workspaceUri": shared_home.workspace().as_uri(), "prompt": prompt}
+    result = daemon.call("agentd/prompt", {**params, "model": shared_home.script(reply("x"))})
+    title = daemon.call(GET, {"sessionId": result["sessionId"]})["session"]["title"]
+    assert title.startswith("Fix the")
+    assert len(title) <= 200
+    assert "\n" not in title

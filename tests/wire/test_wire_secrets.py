@@ -4,7 +4,10 @@ import itertools
 import json
 
 import pytest
-from wire.harness import Chat, Home, initialize_params, reply, tool
+from wire.chat import Chat
+from wire.harness import initialize_params
+from wire.home import Home
+from wire.scripts import reply, tool
 
 CANARY = "sk-canary-0123456789abcdef"
 

@@ -2,8 +2,12 @@
 
 import json
 
-from wire.harness import Chat, Daemon, Home, notification, reply, request, tool, until
+from wire.chat import Chat
+from wire.harness import Daemon, notification, request
+from wire.home import Home
 from wire.order import assert_well_formed
+from wire.processes import until
+from wire.scripts import reply, tool
 
 MIB = 1024 * 1024
 

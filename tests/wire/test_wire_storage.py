@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from wire.harness import Chat, Daemon, Home, Json, reply, tool
+from wire.chat import Chat
+from wire.harness import Daemon, Json
+from wire.home import Home
 from wire.order import assert_well_formed
+from wire.scripts import reply, tool
 
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
@@ -36,29 +39,33 @@ def daemon(home: Home) -> Daemon:
     return home.start("--allow-full")
 
 
-@pytest.mark.parametrize("room", [0, 40, 300, 700])
 def test_a_full_disk_is_told_and_the_session_goes_on_when_there_is_room_again(
-    home: Home, daemon: Daemon, room: int
+    home: Home, daemon: Daemon
 ) -> None:
-    model = home.script(*(reply(f"answer {number} " + "x" * 200) for number in range(5)))
-    chat = Chat(daemon, home.workspace(), model=model)
-    chat.run("first words")
-    fill_disk(daemon, journal_of(home, chat), room)
-    answer = daemon.response(chat.start("second words", promptId="full"))
-    if "error" in answer:
-        assert (answer["error"]["code"], answer["error"]["data"]["kind"]) == (-32803, "storage")
-    else:
-        result = answer["result"]
-        assert (result["stopReason"], result["error"]["kind"]) == ("error", "storage")
-    assert daemon.serves()
-    free_disk(daemon)
-    assert chat.run("third words", model=home.script(reply("room again")))["text"] == "room again"
-    assert_well_formed(chat.notifications())
-    assert "first words" in json.dumps(home.model_requests("third words"))
+    chats = []
+    for room in (0, 40, 300, 700, 1500):
+        model = home.script(*(reply(f"answer {number} " + "x" * 200) for number in range(5)))
+        chat = Chat(daemon, home.workspace(), model=model)
+        chat.run("first words")
+        fill_disk(daemon, journal_of(home, chat), room)
+        answer = daemon.response(chat.start("second words", promptId="full"))
+        if "error" in answer:
+            assert (answer["error"]["code"], answer["error"]["data"]["kind"]) == (-32803, "storage")
+        else:
+            result = answer["result"]
+            assert (result["stopReason"], result["error"]["kind"]) == ("error", "storage")
+        assert daemon.serves()
+        free_disk(daemon)
+        about = f"third words, {room}."
+        assert chat.run(about, model=home.script(reply("room again")))["text"] == "room again"
+        assert_well_formed(chat.notifications())
+        assert "first words" in json.dumps(home.model_requests(about))
+        chats.append(chat)
     daemon.kill()
     later = home.start()
-    got = later.call("agentd/session/get", {"sessionId": chat.id})
-    assert got["messages"][-1]["content"][0]["text"] == "room again"
+    for chat in chats:
+        got = later.call("agentd/session/get", {"sessionId": chat.id})
+        assert got["messages"][-1]["content"][0]["text"] == "room again"
 
 
 def test_a_tool_does_not_run_when_its_start_cannot_be_journaled(home: Home, daemon: Daemon) -> None:
@@ -101,26 +108,134 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_journal_harms_no_other_session(
-    home: Home, daemon: Daemon, damage: Callable[[bytes], bytes]
-) -> None:
-    model = home.script(reply("one"), reply("two"))
-    broken, whole = (Chat(daemon, home.workspace(), model=model) for _ in range(2))
-    broken.run("hurt")
-    whole.run("unhurt")
+def test_damaged_journals_harm_no_other_session(home: Home, daemon: Daemon) -> None:
+    chats = {
+        name: Chat(daemon, home.workspace(), model=home.script(reply("x"))) for name in (*DAMAGES, "whole")
+    }
+    for chat in chats.values():
+        chat.run("some words")
     daemon.kill()
-    path = journal_of(home, broken)
-    path.write_bytes(damage(path.read_bytes()))
+    for name, damage in DAMAGES.items():
+        path = journal_of(home, chats[name])
+        path.write_bytes(damage(path.read_bytes()))
+    whole = chats.pop("whole")
     later = home.start()
     listed = {session["sessionId"] for session in later.call("agentd/session/list")["sessions"]}
     assert whole.id in listed
-    answer = later.response(later.request("agentd/session/get", {"sessionId": broken.id}))
-    if "error" in answer:
-        assert answer["error"]["code"] == -32803
-        assert answer["error"]["data"]["kind"] in ("storage", "sessionNotFound", "unsupported")
+    for chat in chats.values():
+        answer = later.response(later.request("agentd/session/get", {"sessionId": chat.id}))
+        if "error" in answer:
+            assert answer["error"]["code"] == -32803
+            assert answer["error"]["data"]["kind"] in ("storage", "sessionNotFound", "unsupported")
     following: Json = {"sessionId": whole.id, "prompt": "on", "model": home.script(reply("still here"))}
     assert later.call("agentd/prompt", following)["text"] == "still here"
+
+
+def assert_reads_and_goes_on(home: Home, daemon: Daemon, chat: Chat, about: str) -> None:
+    """The session, whose file was changed while it was closed, is whole enough for another prompt."""
+    got = chat.get()
+    assert got["session"]["state"] == "idle"
+    assert not got["messages"] or got["messages"][-1]["role"] == "assistant"
+    following = {"sessionId": chat.id, "prompt": about, "model": home.script(reply("on we go"))}
+    assert daemon.call("agentd/prompt", following)["text"] == "on we go"
+    (asked,) = home.model_requests(about)
+    rest = list(asked["messages"])
+    while rest:
+        message = rest.pop(0)
+        assert message["role"] != "tool_result"
+        for block in message["content"]:
+            if block["type"] == "tool_call":
+                assert rest.pop(0)["toolCallId"] == block["id"]
+    again = chat.get()
+    assert [m["messageId"] for m in again["messages"][: len(got["messages"])]] == [
+        m["messageId"] for m in got["messages"]
+    ]
+    daemon.call("agentd/session/close", {"sessionId": chat.id})
+    assert chat.get()["messages"] == again["messages"], "opening it twice changes nothing"
+    daemon.call("agentd/session/close", {"sessionId": chat.id})
+
+
+def recorded(home: Home, daemon: Daemon) -> tuple[Chat, bytes]:
+    """A closed session of two turns with three calls, one of them refused, and its journal."""
+    calls = [
+        tool("write_file", {"file_path": "a.txt", "content": "x"}, "call-1"),
+        tool("missing", {}, "call-2"),
+        tool("list_directory", {}, "call-3"),
+    ]
+    model = home.script(reply("thinking aloud", *calls[:2]), reply("more", calls[2]), reply("done"))
+    chat = Chat(daemon, home.workspace(), model=model, mode="full")
+    assert chat.run("do all that")["text"] == "done"
+    path = journal_of(home, chat)
+    daemon.call("agentd/session/close", {"sessionId": chat.id})
+    return chat, path.read_bytes()
+
+
+def test_a_journal_that_ends_after_any_of_its_records_opens_and_goes_on(home: Home, daemon: Daemon) -> None:
+    chat, whole = recorded(home, daemon)
+    path = journal_of(home, chat)
+    lines = whole.splitlines(keepends=True)
+    assert len(lines) > 20
+    for count in range(2, len(lines) + 1):
+        path.write_bytes(b"".join(lines[:count]))
+        assert_reads_and_goes_on(home, daemon, chat, f"after record {count}.")
+
+
+def test_a_journal_that_ends_inside_a_record_opens_and_goes_on(home: Home, daemon: Daemon) -> None:
+    chat, whole = recorded(home, daemon)
+    path = journal_of(home, chat)
+    introduced = len(b"".join(whole.splitlines(keepends=True)[:2]))
+    for cut in range(introduced + 1, len(whole), 211):
+        path.write_bytes(whole[:cut])
+        assert_reads_and_goes_on(home, daemon, chat, f"after byte {cut}.")
+
+
+@pytest.mark.parametrize("depth", [100, 180, *range(190, 202), 250, 300, 600, 5000])
+def test_arguments_of_any_depth_are_journaled_so_that_they_can_be_read(
+    shared_home: Home, shared: Daemon, depth: int
+) -> None:
+    arguments = '{"path": ".", "deep": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+    call: Json = {"type": "tool_call", "name": "list_directory", "rawArguments": arguments, "id": "call-1"}
+    chat = Chat(shared, shared_home.workspace(), model=shared_home.script(reply(call), reply("done")))
+    assert chat.run(f"depth {depth}.")["text"] == "done"
+    before = chat.get()["messages"]
+    shared.call("agentd/session/close", {"sessionId": chat.id})
+    assert chat.get()["messages"] == before
+    assert chat.run("and on", model=shared_home.script(reply("on we go")))["text"] == "on we go"
+
+
+@pytest.fixture(scope="module")
+def shared(shared_home: Home) -> Daemon:
+    """A daemon for what does it no harm."""
+    return shared_home.start("--allow-full")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"path": ".", "n": 1e999}',
+        '{"path": ".", "n": -1e999}',
+        '{"path": ".", "n": 1' + "0" * 400 + "}",
+        '{"path": ".", "n": 1' + "0" * 5000 + "}",
+        '{"path": ".", "n": 1.' + "0" * 400 + "1}",
+        '{"path": ".", "s": "\\ud800"}',
+        '{"path": "\\u0000"}',
+        '{"path": ".", "path": ".", "": {"": ""}}',
+        '{"path": ".", "__proto__": {"a": 1}, "$ref": "#"}',
+        "[" * 100_000,
+    ],
+    ids=["inf", "-inf", "1e400", "1e5000", "long", "surrogate", "nul", "twice", "names", "brackets"],
+)
+def test_odd_arguments_break_neither_the_run_nor_the_journal(
+    shared_home: Home, shared: Daemon, arguments: str
+) -> None:
+    call: Json = {"type": "tool_call", "name": "list_directory", "rawArguments": arguments, "id": "call-1"}
+    chat = Chat(shared, shared_home.workspace(), model=shared_home.script(reply(call), reply("done")))
+    assert chat.run("odd")["text"] == "done"
+    assert_well_formed(chat.notifications())
+    before = chat.get()["messages"]
+    shared.call("agentd/session/close", {"sessionId": chat.id})
+    assert chat.get()["messages"] == before
+    assert chat.run("and on", model=shared_home.script(reply("on we go")))["text"] == "on we go"
 
 
 def test_a_workspace_that_is_gone_is_named_in_the_error(home: Home, daemon: Daemon) -> None:
