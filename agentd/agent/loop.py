@@ -230,7 +230,7 @@ class Loop:
                 if delta is not None:
                     message_id = await self._message_start(engine)
                     await self._room()
-                    await self._emit_now(MessageUpdate.model_construct(message_id=message_id, update=delta))
+                    await self._emit_now(MessageUpdate(message_id=message_id, update=delta))
         raise ProviderError(
             "protocol", f"{engine.model.provider}: the stream ended without an end", retryable=True
         )

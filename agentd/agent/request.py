@@ -15,7 +15,7 @@ What holds for every result of `project`:
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic_core import to_json
 
@@ -34,6 +34,9 @@ from agentd.protocol.messages import (
     UserMessage,
 )
 from agentd.protocol.text import clean_text
+from agentd.protocol.wire import Wire
+
+Model = TypeVar("Model", bound=Wire)
 
 NO_RESULT = "No result: this tool call was not run."
 NO_OUTPUT = "(no output)"
@@ -72,17 +75,17 @@ def _results_by_call(transcript: Sequence[Message]) -> dict[str, deque[ToolResul
 def _user(message: UserMessage) -> Iterator[Message]:
     content = tuple(block for block in map(_user_block, message.content) if block is not None)
     if content:
-        yield message.model_copy(update={"content": content})
+        yield _with(message, content=content)
 
 
 def _user_block(block: ContentBlock) -> ContentBlock | None:
     if isinstance(block, ImageContent):
         return block
     if isinstance(block, TextContent):
-        return _text(block.text)
+        return _text_block(block)
     if isinstance(block, ResourceContent):
-        return _text(_mention(block))
-    return _text(f"/{block.name} {block.arguments}")
+        return _text_block(TextContent(text=_mention(block)))
+    return _text_block(TextContent(text=f"/{block.name} {block.arguments}"))
 
 
 def _mention(resource: ResourceContent) -> str:
@@ -94,8 +97,8 @@ def _mention(resource: ResourceContent) -> str:
     return f"[{resource.uri}{lines}]{said}"
 
 
-def _text(text: str) -> TextContent | None:
-    return TextContent(text=clean_text(text)) if text.strip() else None
+def _text_block(block: TextContent) -> TextContent | None:
+    return _with(block, text=clean_text(block.text)) if block.text.strip() else None
 
 
 def _answer_with_results(
@@ -111,11 +114,11 @@ def _answer_with_results(
             content.append(call)
             answers.append(_result(call, message, results[block.id]))
         elif isinstance(block, ThinkingContent):
-            content.append(block.model_copy(update={"text": clean_text(block.text)}))
-        elif (text := _text(block.text)) is not None:
+            content.append(_with(block, text=clean_text(block.text)))
+        elif (text := _text_block(block)) is not None:
             content.append(text)
     if any(not isinstance(block, ThinkingContent) for block in content):
-        yield message.model_copy(update={"content": tuple(content)})
+        yield _with(message, content=tuple(content))
         yield from answers
 
 
@@ -125,9 +128,7 @@ def _call(call: ToolCall, taken: set[str]) -> ToolCall:
         count += 1
         unique = f"{call.id}~{count}"
     taken.add(unique)
-    return call.model_copy(
-        update={"id": unique, "name": _name(call.name), "arguments": _clean_arguments(call.arguments)}
-    )
+    return _with(call, id=unique, name=_name(call.name), arguments=_clean_arguments(call.arguments))
 
 
 def _result(call: ToolCall, message: AssistantMessage, found: deque[ToolResultMessage]) -> ToolResultMessage:
@@ -143,16 +144,18 @@ def _result(call: ToolCall, message: AssistantMessage, found: deque[ToolResultMe
     result = found.popleft()
     content: list[ResultBlock] = []
     for block in result.content:
-        kept = block if isinstance(block, ImageContent) else _text(block.text)
+        kept = block if isinstance(block, ImageContent) else _text_block(block)
         if kept is not None:
             content.append(kept)
-    return result.model_copy(
-        update={
-            "tool_call_id": call.id,
-            "tool_name": call.name,
-            "content": tuple(content) or (TextContent(text=NO_OUTPUT),),
-        }
-    )
+    said = tuple(content) or (TextContent(text=NO_OUTPUT),)
+    return _with(result, tool_call_id=call.id, tool_name=call.name, content=said)
+
+
+def _with(model: Model, **fields: Any) -> Model:
+    """The model with these fields, itself where it has them: most of a transcript needs no repair."""
+    if all(getattr(model, name) == value for name, value in fields.items()):
+        return model
+    return model.model_copy(update=fields)
 
 
 def _name(name: str) -> str:

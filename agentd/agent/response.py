@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import from_json
 
@@ -31,7 +31,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 @dataclass
 class _Block:
-    kind: str
+    kind: Literal["text", "thinking", "tool_call"]
     pieces: list[str] = field(default_factory=list)
     offset: int = 0
     call_id: str | None = None
@@ -53,8 +53,10 @@ class Response:
         """Take a piece; give what a live client should see of it, if anything."""
         if isinstance(event, ToolCallDelta):
             return self._add_call(event)
-        kind = "text" if isinstance(event, TextDelta) else "thinking"
-        return self._grow(event.index, self._blocks.setdefault(event.index, _Block(kind)), event.text)
+        block = self._blocks.get(event.index)
+        if block is None:
+            block = self._blocks[event.index] = _Block("text" if isinstance(event, TextDelta) else "thinking")
+        return self._grow(event.index, block, event.text)
 
     def _add_call(self, event: ToolCallDelta) -> MessageDelta | None:
         block = self._blocks.setdefault(event.index, _Block("tool_call"))
@@ -72,7 +74,7 @@ class Response:
         offset = block.offset
         block.pieces.append(text)
         block.offset += utf16_length(text)
-        return MessageDelta.model_construct(
+        return MessageDelta(
             kind=block.kind,
             index=index,
             offset=offset,

@@ -70,6 +70,9 @@ class Endpoint:
         self._base_url = base_url
         self._api_key = api_key
         self._client: httpx.AsyncClient | None = None
+        self._urls: dict[
+            str, httpx.URL
+        ] = {}  # taking an address apart is a good part of a request's own cost
 
     def peer(self, model: str, path: str) -> Peer:
         """The endpoint in the words of error messages. Raises `ProviderError` for a faulty address or key."""
@@ -142,6 +145,11 @@ class Endpoint:
 
     def _url(self, path: str) -> httpx.URL:
         """The address of a path below base_url, which may or may not end in a slash or in the path itself."""
+        if path not in self._urls:
+            self._urls[path] = self._checked_url(path)
+        return self._urls[path]
+
+    def _checked_url(self, path: str) -> httpx.URL:
         try:
             urlsplit(self._base_url)  # refuses the brackets that httpx takes for a part of the name
             base = httpx.URL(self._base_url.strip()).copy_with(fragment=None)

@@ -116,13 +116,12 @@ class _Answer:
         chunk = None
         wait = self._patience()
         try:
-            with anyio.fail_after(wait):
+            with anyio.move_on_after(wait) as patience:
                 chunk = await anext(self._bytes, None)
-        except TimeoutError:
-            if self._decoder.finish_reason is None:
-                raise self._endpoint.too_slow(self._silence()) from None
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             self._lost = describe(error)
+        if patience.cancelled_caught and self._decoder.finish_reason is None:
+            raise self._endpoint.too_slow(self._silence())
         if chunk is None:
             self._ready.extend(self._decoder.close())
         else:

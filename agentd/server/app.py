@@ -1,6 +1,8 @@
 """The daemon: everything put together, started, and ended in good order."""
 
 import asyncio
+import contextvars
+import functools
 import logging
 import os
 
@@ -91,8 +93,11 @@ class _Server:
         if start.broken is not None or start.ended:
             self._on_end(start.broken)
             return
-        loop = asyncio.get_running_loop()
-        read_frames(start.fd_in, start.reader, loop.call_soon_threadsafe, self._on_frame, self._on_end)
+        call = asyncio.get_running_loop().call_soon_threadsafe
+        call_here = functools.partial(
+            call, context=contextvars.copy_context()
+        )  # where anyio finds its backend
+        read_frames(start.fd_in, start.reader, call_here, self._on_frame, self._on_end)
 
     def _on_frame(self, frame: bytes | Oversized, answered: bool = False) -> None:
         self._door.receive(frame, answered=answered)

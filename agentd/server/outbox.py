@@ -10,6 +10,7 @@
 """
 
 import asyncio
+import contextvars
 import logging
 import os
 import select
@@ -68,8 +69,13 @@ class _Update:
 
 
 def encoded_event(notification: EventNotification) -> bytes:
-    """The body of an `agentd/event` notification."""
-    return b"%b%b}" % (_EVENT_HEAD, to_json(notification))
+    """The body of an `agentd/event` notification.
+
+    The envelope is written by hand: as a model, it would have the types of all events built for the first.
+    """
+    ids = {"sessionId": notification.session_id, "promptId": notification.prompt_id, "seq": notification.seq}
+    head = {name: value for name, value in (*ids.items(), ("time", notification.time)) if value is not None}
+    return b'%b%b,"event":%b}}' % (_EVENT_HEAD, to_json(head)[:-1], to_json(notification.event))
 
 
 def _delta(notification: EventNotification) -> str:
@@ -96,6 +102,7 @@ class Outbox:
         self._fd = fd
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()  # anyio finds in it that this is asyncio
         self._writable = select.poll()
         self._writable.register(fd, select.POLLOUT)
         self._queue: list[_Frame | _Update] = []
@@ -172,7 +179,7 @@ class Outbox:
             self._has_room = anyio.Event()
         if not self._flush_is_due:
             self._flush_is_due = True
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush, context=self._context)
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -248,7 +255,7 @@ class Outbox:
 
     def _call(self, function: Callable[[], None]) -> None:
         try:
-            self._loop.call_soon_threadsafe(function)
+            self._loop.call_soon_threadsafe(function, context=self._context)
         except RuntimeError:
             log.debug("the loop has ended before the last write")
 

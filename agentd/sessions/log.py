@@ -64,10 +64,9 @@ class SessionLog:
     def send(self, event: LiveEvent, prompt_id: str) -> None:
         """Send a live event, which is not journaled."""
         self._face.publish(
-            EventNotification.model_construct(
+            EventNotification(
                 session_id=self.state.session_id,
                 prompt_id=prompt_id,
-                seq=None,
                 time=self._sources.now(),
                 event=event,
             )

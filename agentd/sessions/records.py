@@ -6,6 +6,7 @@ reading it all). Each body is stored once: a tool result stands in its `tool_exe
 `message_end` that follows holds only its id, which `Reader` fills in again.
 """
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,11 @@ from pydantic import TypeAdapter
 from agentd.protocol.events import DurableEvent, EventNotification, MessageEnd, ToolExecutionEnd
 from agentd.protocol.messages import AssistantMessage, ToolResultMessage
 
-_EVENT: TypeAdapter[DurableEvent] = TypeAdapter(DurableEvent)
+
+@functools.cache
+def _event_type() -> TypeAdapter[DurableEvent]:
+    """Building it takes a good part of what starting takes, and only reading a journal needs it."""
+    return TypeAdapter(DurableEvent)
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Entry:
 
     def notification(self, session_id: str) -> EventNotification:
         """The event as it is sent."""
-        return EventNotification.model_construct(
+        return EventNotification(
             session_id=session_id, prompt_id=self.prompt_id, seq=self.seq, time=self.time, event=self.event
         )
 
@@ -67,7 +72,7 @@ class Reader:
                 return None  # its body stood in a line that was lost
             event: DurableEvent = MessageEnd(message=result)
         else:
-            event = _EVENT.validate_python(body)
+            event = _event_type().validate_python(body)
         if isinstance(event, ToolExecutionEnd):
             self._results[event.result.message_id] = event.result
         elif isinstance(event, MessageEnd) and "providerData" in record:

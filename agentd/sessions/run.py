@@ -37,8 +37,8 @@ from agentd.workspace.seen import SeenFiles
 
 log = logging.getLogger(__name__)
 
-_GATES = (AgentStart, ToolExecutionStart, PermissionResolved, AgentEnd)
-"""Events whose effect waits until they are safe on disk; a user message is another."""
+_GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
+"""Events whose effect waits until they are safe on disk; what opens a run is another."""
 
 
 @dataclass(frozen=True)
@@ -198,10 +198,10 @@ class Run:
             self._log.send(event, self.prompt_id)
             return
         self._record(event)
-        opening = AgentStart if not self._has_user_message else MessageEnd
-        if isinstance(event, _GATES) or _is_from_user(event):
+        opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
+        if opens or isinstance(event, _GATES):
             await self._log.sync()
-        if isinstance(event, opening):
+        if opens:
             self.accepted.set()
 
     def _record(self, event: DurableEvent) -> None:
