@@ -44,6 +44,7 @@ GO_ON = "Continue."
 LOST_START = "(The start of this conversation is not available.)"
 
 _ODD_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_ID_ROOM = 120  # of the 128 characters of an id, so that a number can be put behind it
 _MAX_NAME = 64  # OpenAI's limit, the narrowest of all
 
 
@@ -126,9 +127,11 @@ def _call(call: ToolCall, taken: set[str]) -> ToolCall:
     unique, count = call.id, 1
     while unique in taken:
         count += 1
-        unique = f"{call.id}~{count}"
+        unique = f"{call.id[:_ID_ROOM]}~{count}"
     taken.add(unique)
-    return _with(call, id=unique, name=_name(call.name), arguments=_clean_arguments(call.arguments))
+    return _with(
+        call, id=unique, name=_name(call.name), arguments=_clean_arguments(call.arguments), raw_arguments=None
+    )
 
 
 def _result(call: ToolCall, message: AssistantMessage, found: deque[ToolResultMessage]) -> ToolResultMessage:

@@ -18,12 +18,14 @@ from agentd.agent.validation import validated
 from agentd.protocol.events import ToolDelta, ToolExecutionStart, ToolExecutionUpdate
 from agentd.protocol.messages import AnyDetails, ImageContent, TextContent, ToolCall, ToolResultMessage
 from agentd.protocol.text import clean_text, utf16_length
-from agentd.tools.base import Channel, Description, Tool, ToolContext, ToolResult
+from agentd.tools.base import Action, Channel, Description, Tool, ToolContext, ToolResult
 
 log = logging.getLogger(__name__)
 
 ABANDON_SECONDS = 3.0
 LIVE_BYTES_PER_SECOND = 64 * 1024
+
+_MAX_NAME = 64
 
 ABORTED = "Tool execution aborted."
 OUTPUT_LIMIT = (
@@ -36,7 +38,16 @@ def failed(name: str, error: BaseException) -> str:
     """What the model is told of a tool that raised."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
-    return f'Tool "{name}" failed: {str(error) or type(error).__name__}'
+    try:
+        message = str(error)
+    except Exception:  # an error that cannot even say what it is
+        message = ""
+    return f'Tool "{shown(name)}" failed: {message or type(error).__name__}'
+
+
+def shown(name: str) -> str:
+    """A tool's name as the model wrote it, however much that was."""
+    return name if len(name) <= _MAX_NAME else name[:_MAX_NAME] + "..."
 
 
 class LiveOutput:
@@ -114,30 +125,39 @@ async def execute(
     """Do the call and give its result; only cancellation and `NotJournaled` are raised."""
     call = running.call
     if tool is None:
-        return ToolResult.error(f'Unknown tool "{call.name}".')
+        return ToolResult.error(f'Unknown tool "{shown(call.name)}".')
     try:
         arguments = validated(call, tool.parameters)
-        action = await tool.prepare(arguments, context)
-        verdict = await host.permit(call, tool, action, title)
+        prepared = await _beside(lambda: tool.prepare(arguments, context), running, host)
+        if not isinstance(prepared, Action):
+            return _no_result(call.name) if not isinstance(prepared, ToolResult) else prepared
+        verdict = await host.permit(call, tool, prepared, title)
         if not verdict.allowed:
             return ToolResult.error(verdict.reason)
-        return await _beside(action.run, running, host)
+        result = await _beside(prepared.run, running, host)
+        return result if isinstance(result, ToolResult) else _no_result(call.name)
     except NotJournaled:
         raise
     except Exception as error:
         return ToolResult.error(failed(call.name, error))
 
 
-async def _beside(run: Callable[[], Awaitable[ToolResult]], running: RunningCall, host: Host) -> ToolResult:
-    """Run a tool in a task of its own and wait for it, but not for ever once cancelled."""
+def _no_result(name: str) -> ToolResult:
+    return ToolResult.error(f'Tool "{shown(name)}" failed: it returned no result')
+
+
+async def _beside(
+    step: Callable[[], Awaitable[Action | ToolResult]], running: RunningCall, host: Host
+) -> Action | ToolResult | None:
+    """Run a step of a tool in a task of its own and wait for it, but not for ever once cancelled."""
     done = anyio.Event()
     scope = CancelScope()
-    outcome: list[ToolResult] = []
+    outcome: list[Action | ToolResult] = []
 
     async def task() -> None:
         try:
             with scope:
-                outcome.append(await _contained(run, running.call.name, scope))
+                outcome.append(await _contained(step, running.call.name, scope))
         finally:
             if running.output.closed:
                 log.warning("%s returned after its call was given up", running.call.name)
@@ -155,14 +175,18 @@ async def _beside(run: Callable[[], Awaitable[ToolResult]], running: RunningCall
         running.quiescent = done.is_set()
         raise
     return (
-        outcome[0] if outcome else ToolResult.error(failed(running.call.name, RuntimeError("it was stopped")))
+        outcome[0]
+        if outcome
+        else ToolResult.error(f'Tool "{shown(running.call.name)}" failed: it was stopped')
     )
 
 
-async def _contained(run: Callable[[], Awaitable[ToolResult]], name: str, scope: CancelScope) -> ToolResult:
+async def _contained(
+    step: Callable[[], Awaitable[Action | ToolResult]], name: str, scope: CancelScope
+) -> Action | ToolResult:
     """A tool may raise anything at all; only our own cancellation passes."""
     try:
-        return await run()
+        return await step()
     except get_cancelled_exc_class() as error:
         if scope.cancel_called or anyio.current_effective_deadline() == -math.inf:
             raise
@@ -173,21 +197,24 @@ async def _contained(run: Callable[[], Awaitable[ToolResult]], name: str, scope:
         return ToolResult.error(failed(name, error))
 
 
-def normalise(result: object, call: ToolCall, message_id: str, timestamp: str) -> ToolResultMessage:
-    """The result message of whatever a tool gave: None, junk and lone surrogates included."""
-    if not isinstance(result, ToolResult):
-        result = ToolResult.error(f'Tool "{call.name}" failed: it returned no result')
-    content = tuple(
-        TextContent(text=clean_text(block.text)) if isinstance(block, TextContent) else block
-        for block in result.content
-        if isinstance(block, TextContent | ImageContent)
-    )
+def normalise(result: ToolResult, call: ToolCall, message_id: str, timestamp: str) -> ToolResultMessage:
+    """The result message of whatever a tool gave: junk and lone surrogates included."""
+    try:
+        content = tuple(
+            TextContent(text=clean_text(block.text)) if isinstance(block, TextContent) else block
+            for block in result.content
+            if isinstance(block, TextContent | ImageContent)
+        )
+        details = result.details if isinstance(result.details, AnyDetails) else None
+    except Exception:
+        log.exception("the result of %s is none", call.name)
+        return normalise(_no_result(call.name), call, message_id, timestamp)
     return ToolResultMessage(
         message_id=message_id,
         tool_call_id=call.id,
         tool_name=call.name,
         content=content,
         is_error=bool(result.is_error),
-        details=result.details if isinstance(result.details, AnyDetails) else None,
+        details=details,
         timestamp=timestamp,
     )

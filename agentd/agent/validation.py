@@ -8,7 +8,7 @@ from typing import Any
 from agentd.agent.response import ArgumentsError, parse_arguments
 from agentd.protocol.messages import ToolCall
 
-_MAX_TEXT = 480
+_MAX_TEXT = 400  # with what is put before it, an answer stays under 500 characters
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 
 
@@ -68,10 +68,12 @@ def _without_nulls(value: Any, schema: dict[str, Any]) -> Any:
 
 
 def _allows_null(schema: dict[str, Any]) -> bool:
-    kinds = schema.get("type")
-    if kinds is None:
-        return True
-    return kinds == "null" or (isinstance(kinds, list) and "null" in kinds)
+    import jsonschema_rs  # needed once a tool is called: kept out of start-up
+
+    try:
+        return bool(jsonschema_rs.is_valid(schema, None))
+    except ValueError:  # a reference that leads outside this part of the schema
+        return False
 
 
 def _issues(arguments: Any, schema: dict[str, Any]) -> Iterator[str]:

@@ -64,11 +64,21 @@ class Refusal:
 class Endpoint:
     """One model server. Nothing is checked or opened before the first request."""
 
-    def __init__(self, provider: str, base_url: str, api_key: str | None, timeouts: Timeouts) -> None:
+    def __init__(
+        self,
+        provider: str,
+        base_url: str,
+        api_key: str | None,
+        timeouts: Timeouts,
+        *,
+        usual_end: str = "/v1",
+    ) -> None:
+        """`usual_end` is how a base_url of this API mostly ends, for the advice in error messages."""
         self.provider = provider
         self.timeouts = timeouts
         self._base_url = base_url
         self._api_key = api_key
+        self._usual_end = usual_end
         self._client: httpx.AsyncClient | None = None
         self._urls: dict[
             str, httpx.URL
@@ -77,7 +87,7 @@ class Endpoint:
     def peer(self, model: str, path: str) -> Peer:
         """The endpoint in the words of error messages. Raises `ProviderError` for a faulty address or key."""
         url = self._url(path)
-        return Peer(self.provider, model, str(url.copy_with(query=None)), self._key())
+        return Peer(self.provider, model, str(url.copy_with(query=None)), self._key(), self._usual_end)
 
     async def post(
         self, peer: Peer, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
@@ -144,7 +154,7 @@ class Endpoint:
         return bytes(body[:_ERROR_BODY_BYTES])
 
     def _url(self, path: str) -> httpx.URL:
-        """The address of a path below base_url, which may or may not end in a slash or in the path itself."""
+        """The address of a path below base_url, which may end in a slash or in a part of the path."""
         if path not in self._urls:
             self._urls[path] = self._checked_url(path)
         return self._urls[path]
@@ -159,7 +169,9 @@ class Endpoint:
             raise self._bad_address('must be like "http://127.0.0.1:11434/v1"')
         if base.userinfo:
             raise self._bad_address("holds a user name or password: remove it, and set api_key_env instead")
-        return base.copy_with(path=base.path.rstrip("/").removesuffix(path) + path)
+        path, _, query = path.partition("?")
+        url = base.copy_with(path=_joined(base.path.rstrip("/"), path))
+        return url.copy_merge_params(query) if query else url
 
     def _bad_address(self, reason: str) -> ProviderError:
         return ProviderError(
@@ -226,6 +238,16 @@ def _environment_fault(error: Exception) -> str:
         f"cannot use the proxy that the environment names: {type(error).__name__}. "
         "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."
     )
+
+
+def _joined(base: str, path: str) -> str:
+    """`path` below `base`, where what `base` already holds of its beginning is not said twice.
+
+    "/v1" and "/v1/messages" make "/v1/messages".
+    """
+    ends = [index for index, character in enumerate(path) if character == "/"][1:] + [len(path)]
+    held = next((end for end in reversed(ends) if base.endswith(path[:end])), 0)
+    return base + path[held:]
 
 
 def _is_loopback(host: str) -> bool:

@@ -70,12 +70,16 @@ _TAGS = re.compile(r"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Peer:
-    """Whom we talk to, as error messages need it. `secret` is taken out of every message."""
+    """Whom we talk to, as error messages need it. `secret` is taken out of every message.
+
+    `usual_end` is how a base_url of the API mostly ends.
+    """
 
     provider: str
     model: str
     url: str
     secret: str | None = None
+    usual_end: str = "/v1"
 
     def excerpt(self, text: str) -> str:
         """A server's own words in short, on one line, without markup and without the secret."""
@@ -146,7 +150,7 @@ def wrong_page_error(peer: Peer, status: int, content_type: str) -> ProviderErro
     return ProviderError(
         "protocol",
         f"{peer.provider}: {peer.url} answered HTTP {status} with {content_type or 'no content type'}, "
-        'not a model\'s stream. Check base_url: it usually ends in "/v1".',
+        f'not a model\'s stream. Check base_url: it usually ends in "{peer.usual_end}".',
         status=status,
     )
 
@@ -163,10 +167,13 @@ def truncated_error(peer: Peer, detail: str = "", usage: Usage | None = None) ->
     )
 
 
-def retry_after_ms(headers: Mapping[str, str], now: float, words: str = "") -> int | None:
+def retry_after_ms(
+    headers: Mapping[str, str], now: float, words: str = "", payload: Any = None
+) -> int | None:
     """How long the server asks to wait.
 
-    `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110), else "retry in 4.5s" in words.
+    `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110), else Google's RetryInfo in the
+    error payload, else "retry in 4.5s" in words.
     """
     if (wait := _number(headers.get("retry-after-ms"))) is not None:
         return int(wait)
@@ -176,8 +183,40 @@ def retry_after_ms(headers: Mapping[str, str], now: float, words: str = "") -> i
     try:
         return max(0, int((parsedate_to_datetime(value).timestamp() - now) * 1000))
     except (ValueError, OverflowError):
-        asked = _RETRY_IN.search(words)
-        return int(float(asked[1]) * 1000) if asked else None
+        pass
+    if (wait := _retry_delay(payload)) is None and (asked := _RETRY_IN.search(words)):
+        wait = float(asked[1])
+    return None if wait is None else int(wait * 1000)
+
+
+def _retry_delay(payload: Any) -> float | None:
+    """The seconds in Google's `{"@type": ".../google.rpc.RetryInfo", "retryDelay": "34.4s"}`."""
+    for detail in _details(payload):
+        delay = detail.get("retryDelay")
+        if isinstance(delay, str) and (wait := _number(delay.removesuffix("s"))) is not None:
+            return wait
+    return None
+
+
+def _quotas(payload: Any) -> str:
+    """The names of the quotas that Google's QuotaFailure says are used up."""
+    violations = (
+        violation
+        for detail in _details(payload)
+        if isinstance(detail.get("violations"), list)
+        for violation in detail["violations"]
+        if isinstance(violation, Mapping)
+    )
+    return " ".join(str(violation.get("quotaId", "")) for violation in violations)
+
+
+def _details(payload: Any) -> list[Mapping[str, Any]]:
+    """The `details` of a google.rpc.Status, which other servers do not have."""
+    if isinstance(payload, list):
+        payload = payload[0] if payload else None
+    error = payload.get("error") if isinstance(payload, Mapping) else None
+    details = error.get("details") if isinstance(error, Mapping) else None
+    return [detail for detail in details if isinstance(detail, Mapping)] if isinstance(details, list) else []
 
 
 def _number(value: str | None) -> float | None:
@@ -212,7 +251,7 @@ def _advice(peer: Peer, status: int | None, kind: ErrorKind, words: str) -> str:
     if kind == "auth":
         return f'check the API key of provider "{peer.provider}"'
     if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-        return f'asked {peer.url} for model "{peer.model}": check base_url, which usually ends in "/v1"'
+        return f'asked {peer.url} for model "{peer.model}": check base_url, which usually ends in "{peer.usual_end}"'
     return ""
 
 

@@ -11,12 +11,9 @@ What servers do to this format is in the tests, stream by stream. The rules that
 * an answer that is plain JSON, not a stream, is one big chunk whose `message` is its delta.
 """
 
-import json
 import logging
 from dataclasses import replace
 from typing import Any
-
-from pydantic_core import from_json
 
 from agentd.protocol.messages import Usage
 from agentd.providers.base import (
@@ -27,6 +24,7 @@ from agentd.providers.base import (
     ThinkingDelta,
 )
 from agentd.providers.http_errors import Peer, error_from_payload, truncated_error, wrong_page_error
+from agentd.providers.json_text import parse_json
 from agentd.providers.openai_stop import stop_of
 from agentd.providers.openai_usage import usage_of_chunk
 from agentd.providers.reasoning import Reasoning
@@ -132,7 +130,7 @@ class ChatDecoder:
     def _take_json(self, body: bytes) -> list[StreamEvent]:
         """A whole answer that was not streamed, or an error that came with HTTP 200."""
         events: list[StreamEvent] = []
-        payload = _parse(body.decode(errors="replace"))
+        payload = parse_json(body.decode(errors="replace"))
         if payload is None:
             return events
         if (
@@ -152,7 +150,7 @@ class ChatDecoder:
             if self.done:
                 break
             if event.event == "error":
-                payload = _parse(event.data)
+                payload = parse_json(event.data)
                 self._fail(error_from_payload(self._peer, payload or event.data, self._usage))
             else:
                 self._take_data(event.data, events)
@@ -162,7 +160,7 @@ class ChatDecoder:
         data = data.strip()
         if data == "[DONE]":
             self._complete = self.done = True
-        elif (payload := _parse(data)) is not None:
+        elif (payload := parse_json(data)) is not None:
             if isinstance(payload, list) and payload:
                 payload = payload[0]
             if isinstance(payload, dict):
@@ -271,18 +269,3 @@ def _text(value: Any) -> str:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _parse(text: str) -> Any:
-    """The JSON value in a text, or None where there is none.
-
-    The fast parser refuses half of a surrogate pair, which servers that count in UTF-16 do send.
-    """
-    try:
-        return from_json(text)
-    except ValueError:
-        pass
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

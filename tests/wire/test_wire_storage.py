@@ -41,7 +41,7 @@ def daemon(home: Home) -> Daemon:
 @pytest.fixture
 def silent(home: Home) -> Daemon:
     """The same, writing nothing but its journals: a limit on files is a limit on these."""
-    daemon = home.spawn("--allow-full", AGENTD_SCRIPTED_REQUESTS="")
+    daemon = home.spawn("--allow-full", AGENTD_SCRIPT_REQUESTS="")
     daemon.initialize()
     return daemon
 

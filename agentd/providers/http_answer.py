@@ -1,0 +1,140 @@
+"""One request to a model server over HTTP and its answer, in whatever wire format a decoder reads.
+
+What every provider's `stream` gives: the context manager sends the request, the iterator reads the answer.
+It is an object and no generator, so that no cancel scope is ever left open while the reader of the stream is
+busy with an event.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Protocol
+
+import anyio
+import httpx
+
+from agentd.providers.base import StreamEnd, StreamEvent
+from agentd.providers.http_endpoint import Endpoint, describe
+from agentd.providers.http_errors import Peer
+
+_DRAIN_SECONDS = 0.05
+"""How long the end of a body may take after its last event, for the connection to be used again."""
+
+
+class Decoder(Protocol):
+    """A wire format, sans I/O: bytes in, events out. Only `end` raises."""
+
+    @property
+    def done(self) -> bool:
+        """Whether all has been said, so that the connection can be left without waiting for its end."""
+        ...
+
+    @property
+    def finish_reason(self) -> str | None:
+        """The server's own word for why it stopped, when it has said one."""
+        ...
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Take the next bytes; give what they say."""
+        ...
+
+    def close(self) -> list[StreamEvent]:
+        """The connection has ended; give what its last bytes say, and be done."""
+        ...
+
+    def end(self, lost: str = "") -> StreamEnd:
+        """The end of the answer. Raises `ProviderError`; `lost` says how the connection broke, if it did."""
+        ...
+
+
+class Answer:
+    """The context manager and the iterator of `Provider.stream`.
+
+    Entering calls `peer`, which says whom the request goes to, then `send`, which sends it and gives the head
+    of an answer that can be read; both raise `ProviderError`. `decoder` makes the reader of that answer.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        peer: Callable[[], Peer],
+        send: Callable[[Peer], Awaitable[httpx.Response]],
+        decoder: Callable[[Peer], Decoder],
+    ) -> None:
+        self._endpoint = endpoint
+        self._whom = peer
+        self._send = send
+        self._make_decoder = decoder
+        self._ready: deque[StreamEvent] = deque()
+        self._lost = ""
+        self._heard = False
+        self._ended = False
+
+    async def __aenter__(self) -> AsyncIterator[StreamEvent]:
+        self._first_byte_by = anyio.current_time() + self._endpoint.timeouts.first_byte
+        self._peer = self._whom()
+        self._decoder = self._make_decoder(self._peer)
+        self._response = await self._send(self._peer)
+        self._bytes = self._response.aiter_bytes()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None and self._ended and not self._lost:
+            await self._drain()
+        await self._endpoint.close(self._response)
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        while not self._ready:
+            if self._ended:
+                raise StopAsyncIteration
+            if self._decoder.done:
+                self._ended = True
+                return self._decoder.end(self._lost)
+            await self._read()
+        return self._ready.popleft()
+
+    async def _read(self) -> None:
+        """Wait for the next bytes, or for the end of the connection, and decode them."""
+        chunk = None
+        wait = self._patience()
+        try:
+            with anyio.move_on_after(wait) as patience:
+                chunk = await anext(self._bytes, None)
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            self._lost = describe(error)
+        if patience.cancelled_caught and self._decoder.finish_reason is None:
+            raise self._endpoint.too_slow(self._silence())
+        if chunk is None:
+            self._ready.extend(self._decoder.close())
+        else:
+            self._heard = True
+            self._ready.extend(self._decoder.feed(chunk))
+
+    def _patience(self) -> float:
+        """How long the next bytes may take, in seconds."""
+        timeouts = self._endpoint.timeouts
+        if self._decoder.finish_reason is not None:
+            return min(timeouts.tail, timeouts.idle)
+        if self._heard:
+            return timeouts.idle
+        return max(0.0, self._first_byte_by - anyio.current_time())
+
+    def _silence(self) -> str:
+        timeouts = self._endpoint.timeouts
+        if self._heard:
+            return f"the answer stopped: no data for {timeouts.idle:g} s"
+        return f"no answer from {self._peer.url} for {timeouts.first_byte:g} s"
+
+    async def _drain(self) -> None:
+        """Read the end of the body, so that the next request finds the connection open."""
+        try:
+            with anyio.move_on_after(_DRAIN_SECONDS):
+                async for _ in self._bytes:
+                    pass
+        except (httpx.HTTPError, httpx.StreamError, OSError):
+            pass  # the answer was whole; what happens to its connection afterwards is no matter
