@@ -16,13 +16,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from agentd import __version__
 from agentd.config.secrets import Secrets
 from agentd.protocol import strict_json
-from agentd.protocol.capabilities import LIMITS, initialize_result, position_encoding
+from agentd.protocol.capabilities import LIMITS, MAX_PROCESS_ID, initialize_result, position_encoding
 from agentd.protocol.frames import BrokenFraming, FrameReader, encode
+from agentd.server.descriptors import read_some, write_all
 from agentd.server.start import Start
 
 _READ_BYTES = 64 * 1024
@@ -82,10 +84,7 @@ def _take_stdio() -> tuple[int, int]:
 
 def _read_first_frame(start: Start) -> None:
     while not start.frames:
-        try:
-            data = os.read(start.fd_in, _READ_BYTES)
-        except OSError:
-            data = b""
+        data = read_some(start.fd_in, _READ_BYTES)
         if not data:
             start.ended = True
             return
@@ -112,12 +111,8 @@ def _answer_early(start: Start) -> bool:
         return False
     result = initialize_result(position_encoding(message["params"]["capabilities"]))
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-    view = memoryview(encode(json.dumps(answer, separators=(",", ":")).encode()))
-    try:
-        while view:
-            view = view[os.write(start.fd_out, view) :]
-    except OSError:  # nobody reads: the server finds out and ends
-        pass
+    with suppress(OSError):  # nobody reads: the server finds out and ends
+        write_all(start.fd_out, encode(json.dumps(answer, separators=(",", ":")).encode()))
     return True
 
 
@@ -134,12 +129,17 @@ def _is_plain_initialize(message: Any) -> bool:
     capabilities = params.get("capabilities")
     return (
         isinstance(capabilities, dict)
-        and (params.get("processId") is None or type(params["processId"]) is int)
+        and _is_process_id(params.get("processId"))
         and _are_plain_folders(params.get("workspaceFolders"))
         and _is_optional(params.get("rootUri"), str)
+        and _is_optional(params.get("rootPath"), str)
         and _has_plain_options(params.get("initializationOptions"))
         and _has_plain_options(capabilities.get("experimental"))
     )
+
+
+def _is_process_id(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 < value <= MAX_PROCESS_ID)
 
 
 def _is_optional(value: Any, kind: type) -> bool:

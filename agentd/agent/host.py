@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from agentd.config.sources import Sources
 from agentd.protocol.events import DurableEvent, LiveEvent
@@ -29,7 +29,14 @@ class Verdict:
 
 
 class NotJournaled(Exception):
-    """An event could not be journaled, so it was not sent either. The run cannot go on, nor be closed."""
+    """An event could not be journaled, so it was not sent either. The run cannot go on, nor be closed.
+
+    `kind` is "storage" where the disk is at fault and "internal" where we are.
+    """
+
+    def __init__(self, message: str, kind: Literal["storage", "internal"] = "storage") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Host(Protocol):

@@ -33,6 +33,9 @@ NOTIFICATIONS = ("agentd/trust/didChange",)
 FEATURES: dict[str, Any] = {"permissions": True, "images": True}
 """Optional parts of the protocol that work in this version."""
 
+MAX_PROCESS_ID = 2**31 - 1
+"""LSP's largest integer; no system has a process beyond it."""
+
 LIMITS = {
     "maxMessageBytes": 64 * 1024 * 1024,
     "maxInFlight": 256,

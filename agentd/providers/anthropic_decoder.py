@@ -15,18 +15,15 @@ last. What servers make of it:
 Blocks that are neither text nor thinking nor a call are not shown and are kept for the next request.
 """
 
-import logging
+from collections.abc import Iterable
 from typing import Any, Literal
 
+from agentd.providers.answer_payloads import AnswerPayloads, Payload
 from agentd.providers.anthropic_blocks import Block, replay_data
 from agentd.providers.anthropic_usage import UsageSoFar
 from agentd.providers.base import ProviderError, StreamEnd, StreamEvent
 from agentd.providers.http_errors import Peer, error_from_payload, truncated_error, wrong_page_error
-from agentd.providers.json_text import parse_json
-from agentd.providers.sse import EventStream, ServerSentEvent, TruncatedEventStream
 from agentd.providers.surrogates import SurrogatePairs
-
-_log = logging.getLogger(__name__)
 
 _STOPS: dict[str, Literal["stop", "length", "tool_use", "refusal"]] = {
     "end_turn": "stop",
@@ -49,47 +46,26 @@ class MessagesDecoder:
         self.finish_reason: str | None = None
         """The server's own word for why it stopped, when it has said one."""
         self._peer = peer
-        self._stream = EventStream()
-        self._json: bytearray | None = None
-        self._began_reading = False
+        self._payloads = AnswerPayloads(peer.provider)
         self._message_id: str | None = None
+        self._early_reason: str | None = None
         self._began = False
         self._complete = False
         self._failure: ProviderError | None = None
         self._usage = UsageSoFar()
         self._blocks: list[Block] = []
-        self._by_index: dict[Any, Block] = {}
+        self._by_index: dict[int, Block] = {}
         self._shown = 0
         self._stop_details: Any = None
         self._pairs = SurrogatePairs()
-        self._logged_noise = False
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take the next bytes; give what they say."""
-        if not self._began_reading:
-            data = data.lstrip()
-            if not data:
-                return []
-            self._begin_reading(data[:1])
-        if self.done:
-            return []
-        if self._json is not None:
-            self._json += data
-            return []
-        return self._take_events(self._stream.feed(data))
+        return [] if self.done else self._take_payloads(self._payloads.feed(data))
 
     def close(self) -> list[StreamEvent]:
         """The connection has ended; give what its last bytes say."""
-        if self.done:
-            return []
-        if self._json is not None:
-            events = self._take_json(bytes(self._json))
-        else:
-            try:
-                events = self._take_events(self._stream.close())
-            except TruncatedEventStream as error:
-                _log.warning("%s: %s", self._peer.provider, error)
-                events = []
+        events = [] if self.done else self._take_payloads(self._payloads.close())
         self.done = True
         return events
 
@@ -98,22 +74,15 @@ class MessagesDecoder:
         if self._failure is not None:
             raise self._failure
         usage = self._usage.read()
-        if not self._complete:
-            raise truncated_error(self._peer, lost or ("" if self._began else "it was empty"), usage)
-        raw = self.finish_reason
+        is_empty = not (self._began or self._blocks)
+        if is_empty or not self._complete:
+            raise truncated_error(self._peer, lost or ("it was empty" if is_empty else ""), usage)
+        raw = self.finish_reason or self._early_reason
         calls = any(block.type == "tool_use" for block in self._blocks)
         stop = _STOPS.get(raw or "", "stop")
         if stop == "stop" and calls:
             stop = "tool_use"
         return StreamEnd(stop, usage, raw, replay_data(self._blocks, self._stop_details))
-
-    def _begin_reading(self, first: bytes) -> None:
-        """Tell by the first byte what is coming: a stream, plain JSON or a page of HTML."""
-        self._began_reading = True
-        if first in (b"{", b"["):
-            self._json = bytearray()
-        elif first == b"<":
-            self._fail(wrong_page_error(self._peer, 200, "what looks like HTML"))
 
     def _fail(self, failure: ProviderError) -> None:
         self._failure = failure
@@ -121,39 +90,28 @@ class MessagesDecoder:
 
     # --- payloads ---------------------------------------------------------------------------------
 
-    def _take_json(self, body: bytes) -> list[StreamEvent]:
-        """A whole message that was not streamed, or an error that came with HTTP 200."""
-        payload = parse_json(body.decode(errors="replace"))
+    def _take_payloads(self, received: Iterable[Payload]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
-        if isinstance(payload, dict) and isinstance(payload.get("content"), list):
-            self._take_message(payload, events)
-            self._finish(payload)
-            self._complete = True
-        elif payload is not None:
-            self._fail(error_from_payload(self._peer, payload))
-        return events
-
-    def _take_events(self, received: list[ServerSentEvent]) -> list[StreamEvent]:
-        events: list[StreamEvent] = []
-        for event in received:
+        for payload in received:
+            self._take_payload(payload, events)
             if self.done:
                 break
-            self._take_data(event.event, event.data, events)
+        if self._payloads.is_page:
+            self._fail(wrong_page_error(self._peer, 200, "what looks like HTML"))
         return events
 
-    def _take_data(self, name: str, data: str, events: list[StreamEvent]) -> None:
-        payload = parse_json(data)
-        if isinstance(payload, dict):
-            kind = payload.get("type")
-            if name == "error" or kind == "error" or (kind is None and payload.get("error")):
-                self._fail(error_from_payload(self._peer, payload, self._usage.read()))
-            else:
-                self._take_event(kind or name, payload, events)
-        elif name == "error":
-            self._fail(error_from_payload(self._peer, payload or data, self._usage.read()))
-        elif payload is None and data.strip() not in ("", "[DONE]") and not self._logged_noise:
-            self._logged_noise = True
-            _log.warning("%s: skipped data that is no JSON (%d characters)", self._peer.provider, len(data))
+    def _take_payload(self, payload: Payload, events: list[StreamEvent]) -> None:
+        value = payload.value
+        fields = value if isinstance(value, dict) else {}
+        kind = fields.get("type")
+        if payload.whole and isinstance(fields.get("content"), list):
+            self._take_message(fields, events)
+            self._take_stop(fields)
+            self._complete = True
+        elif payload.whole or "error" in (payload.event, kind) or (kind is None and fields.get("error")):
+            self._fail(error_from_payload(self._peer, value, self._usage.read()))
+        elif fields:
+            self._take_event(kind or payload.event, fields, events)
 
     def _take_event(self, kind: Any, event: dict[str, Any], events: list[StreamEvent]) -> None:
         if kind == "content_block_delta":
@@ -161,13 +119,13 @@ class MessagesDecoder:
         elif kind == "content_block_start":
             self._open(event.get("index"), event.get("content_block"), events)
         elif kind == "content_block_stop":
-            if (block := self._by_index.get(_index(event.get("index")))) is not None:
+            if (block := self._find(event.get("index"))) is not None:
                 self._close_block(block, events)
         elif kind == "message_start":
             self._take_message(event.get("message"), events)
         elif kind == "message_delta":
             self._usage.add(event.get("usage"))
-            self._finish(event.get("delta"))
+            self._take_stop(event.get("delta"))
         elif kind == "message_stop":
             for block in self._blocks:
                 self._close_block(block, events)
@@ -179,23 +137,20 @@ class MessagesDecoder:
         """The beginning of the message, which may hold some of it, or all."""
         if not isinstance(message, dict):
             message = {}
-        id = message.get("id")
+        id = _word(message.get("id"))
         if self._began:
             if id and self._message_id and id != self._message_id:
                 self._fail(self._mixed_up())
             return
         self._began = True
-        self._message_id = id if isinstance(id, str) else None
+        self._message_id = id
         self._usage.add(message.get("usage"))
         content = message.get("content")
         for index, raw in enumerate(content if isinstance(content, list) else ()):
-            block = self._open(("start", index), raw, events)
-            if block is not None:
+            if (block := self._open(index, raw, events)) is not None:
                 self._close_block(block, events)
         self._stop_details = message.get("stop_details")
-        reason = message.get("stop_reason")
-        if isinstance(reason, str) and reason:
-            self.finish_reason = reason
+        self._early_reason = _word(message.get("stop_reason"))
 
     def _mixed_up(self) -> ProviderError:
         return ProviderError(
@@ -205,13 +160,11 @@ class MessagesDecoder:
             usage=self._usage.read(),
         )
 
-    def _finish(self, delta: Any) -> None:
+    def _take_stop(self, delta: Any) -> None:
         if not isinstance(delta, dict):
             return
         self._stop_details = delta.get("stop_details") or self._stop_details
-        reason = delta.get("stop_reason")
-        if isinstance(reason, str) and reason:
-            self.finish_reason = reason
+        self.finish_reason = _word(delta.get("stop_reason")) or self.finish_reason
 
     # --- blocks -----------------------------------------------------------------------------------
 
@@ -219,18 +172,27 @@ class MessagesDecoder:
         """Begin a block, and say what it begins with."""
         if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
             return None
+        block = self._by_index.get(index) if isinstance(index, int) else None
+        if block is not None and block.is_same_call(raw):
+            return block
         block = Block(raw)
-        self._began = True
         self._blocks.append(block)
-        self._by_index[_index(index)] = block
+        if isinstance(index, int):
+            self._by_index[index] = block
         self._say(block, block.begin(), events)
         return block
+
+    def _find(self, index: Any) -> Block | None:
+        """The block with an index; without one, the block that began last."""
+        if isinstance(index, int):
+            return self._by_index.get(index)
+        return self._blocks[-1] if self._blocks else None
 
     def _take_delta(self, index: Any, delta: Any, events: list[StreamEvent]) -> None:
         if not isinstance(delta, dict):
             return
         kind = delta.get("type")
-        block = self._by_index.get(_index(index))
+        block = self._find(index)
         shown = _SHOWN_BY_DELTA.get(kind) if isinstance(kind, str) else None
         if block is None or (shown and block.is_shown and block.type != shown):
             if shown is None:
@@ -255,6 +217,5 @@ class MessagesDecoder:
             events.append(event)
 
 
-def _index(raw: Any) -> Any:
-    """A block's index as a key; what is no index stands for the one block that has none."""
-    return raw if isinstance(raw, int | tuple) and not isinstance(raw, bool) else None
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -6,7 +6,7 @@ as none of them otherwise.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentd.protocol.messages import Effort
@@ -41,6 +41,7 @@ class Dialect:
     `auth` is the header that carries the key. `version` and `betas` go into the headers `anthropic-version`
     and `anthropic-beta`. `cache_markers` (0 to 4) is how many blocks a request may mark for the cache: fewer
     where a proxy adds its own. `thinking` is how it is asked for; None: as the model's generation wants it.
+    `unsigned_thinking`: the server signs no thinking and still takes it back, which Anthropic's refuses.
     """
 
     auth: Literal["x-api-key", "bearer"] = "x-api-key"
@@ -48,14 +49,15 @@ class Dialect:
     betas: tuple[str, ...] = ()
     cache_markers: int = 4
     thinking: Thinking | None = None
+    unsigned_thinking: bool = False
 
 
 @dataclass(frozen=True)
 class Generation:
     """What the models since a version take.
 
-    `max_output` is a limit that every one of them allows. `binds_thinking` models refuse a thinking block once
-    the system prompt or the tools before it have changed, unless the request says to drop it instead.
+    `max_output` is a limit that every one of them allows. `binds_thinking` models refuse a thinking block
+    once the system prompt or the tools before it have changed, unless the request says to drop it instead.
     """
 
     since: tuple[int, int]
@@ -86,12 +88,14 @@ def generation_of(model: Model, dialect: Dialect) -> Generation:
     if known is None:
         thinking: Thinking = "budget" if model.reasoning else "none"
         known = Generation((0, 0), thinking, EFFORTS, DEFAULT_MAX_OUTPUT)
-    return Generation(
-        known.since,
-        dialect.thinking or known.thinking,
-        tuple(effort for effort in EFFORTS if effort in model.efforts) or known.efforts or EFFORTS,
-        model.max_output or known.max_output,
-        known.binds_thinking,
+    max_output = known.max_output
+    if model.context_window is not None:
+        max_output = min(max_output, model.context_window // 2)  # a limit that leaves no prompt is refused
+    return replace(
+        known,
+        thinking=dialect.thinking or known.thinking,
+        efforts=tuple(effort for effort in EFFORTS if effort in model.efforts) or known.efforts or EFFORTS,
+        max_output=model.max_output or max(1, max_output),
     )
 
 

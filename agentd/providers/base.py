@@ -129,6 +129,15 @@ class ProviderError(Exception):
         )
 
 
+def no_images(model: Model) -> ProviderError:
+    """The failure of a request that shows an image to a model that does not take any."""
+    return ProviderError(
+        "bad_request",
+        f'{model.provider}: model "{model.id}" does not take images. Choose a model that does, or set '
+        "`images = true` for it in the configuration if that is wrong.",
+    )
+
+
 class Provider(Protocol):
     """A model server."""
 

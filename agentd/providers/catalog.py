@@ -1,5 +1,6 @@
 """From a provider's settings to the provider. Providers are imported when they are first used."""
 
+from importlib import import_module
 from typing import Protocol
 
 from agentd.providers.base import Provider, ProviderError
@@ -7,7 +8,11 @@ from agentd.providers.base import Provider, ProviderError
 SCRIPTED = "scripted"
 """The name of the provider that always exists, and the only one that needs no settings."""
 
-APIS = ("openai-chat",)
+_MODULES = {
+    "openai-chat": "agentd.providers.openai_chat",
+    "anthropic": "agentd.providers.anthropic",
+}
+APIS = tuple(_MODULES)
 """The wire APIs that a provider's settings can name."""
 
 
@@ -26,7 +31,7 @@ class ProviderAddress(Protocol):
 
     @property
     def base_url(self) -> str:
-        """Where it is; for openai-chat without the final "/chat/completions"."""
+        """Where it is, without what the API itself adds, such as "/chat/completions" or "/v1/messages"."""
         ...
 
 
@@ -39,8 +44,8 @@ def open_scripted() -> Provider:
 
 def load(api: str) -> None:
     """Import what providers of an API need, which takes a while. May run in a thread."""
-    if api == "openai-chat":
-        import agentd.providers.openai_chat  # noqa: F401 - the import is the work
+    if api in _MODULES:
+        import_module(_MODULES[api])
 
 
 def open_provider(address: ProviderAddress, api_key: str | None) -> Provider:
@@ -52,6 +57,10 @@ def open_provider(address: ProviderAddress, api_key: str | None) -> Provider:
         from agentd.providers.openai_chat import OpenAIChat
 
         return OpenAIChat(address.name, address.base_url, api_key)
+    if address.api == "anthropic":
+        from agentd.providers.anthropic import Anthropic
+
+        return Anthropic(address.name, address.base_url, api_key)
     raise ProviderError(
         "bad_request",
         f'Provider "{address.name}" has the unknown api "{address.api}". Known: {", ".join(APIS)}.',

@@ -245,8 +245,8 @@ def _joined(base: str, path: str) -> str:
 
     "/v1" and "/v1/messages" make "/v1/messages".
     """
-    ends = [index for index, character in enumerate(path) if character == "/"][1:] + [len(path)]
-    held = next((end for end in reversed(ends) if base.endswith(path[:end])), 0)
+    ends = [len(path), *(end for end in range(len(path) - 1, 0, -1) if path[end] == "/")]
+    held = next((end for end in ends if base.endswith(path[:end])), 0)
     return base + path[held:]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from agentd.protocol.messages import ErrorKind, Usage
 from agentd.providers.base import ProviderError
+from agentd.providers.google_status import details_in_words
 
 EXCERPT = 300
 """The most characters of a server's own words in a message."""
@@ -36,27 +37,42 @@ _QUOTA = re.compile(
     r"|insufficient credits|payment required",
     re.IGNORECASE,
 )
-_RETRY_IN = re.compile(r"retry in (\d{1,6}(?:\.\d{1,9})?) ?s", re.IGNORECASE)
-"""Google's words; with them even "exceeded your current quota" is only a rate."""
-_BAD_REQUEST = re.compile(r"invalid[-_ ]request|bad[-_ ]request|not[-_ ]found", re.IGNORECASE)
+_RETRY_IN = re.compile(r"(?:re|\b)try (?:again )?in (\d{1,6}(?:\.\d{1,9})?) ?(m?s)\b", re.IGNORECASE)
+"""Google's and OpenAI's words; with them even "exceeded your current quota" is only a rate."""
+_DAILY = re.compile(r"PerDay")
+"""In the name of a Google quota: it is not back before tomorrow, whatever delay the answer names."""
+_BAD_REQUEST = re.compile(
+    r"invalid[-_ ](?:request|prompt|image|base64)|bad[-_ ]request|not[-_ ]found"
+    r"|(?:empty|unsupported|download)_image|image_(?:too|parse|file)",
+    re.IGNORECASE,
+)
 _TELLING_STATUS: dict[int | None, ErrorKind] = {
     401: "auth", 403: "auth", 407: "network", 408: "timeout", 409: "server", 429: "rate_limit",
+    499: "server",  # Google: the answer was cancelled, and not by us
     503: "overloaded", 504: "timeout", 524: "timeout", 529: "overloaded",
 }  # fmt: skip
 _TELLING_WORDS: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
-    (re.compile(r"content_filter|content management policy", re.IGNORECASE), "refusal"),
+    (
+        re.compile(r"content_filter|content management policy|content_policy|usage polic", re.IGNORECASE),
+        "refusal",
+    ),
     # Groq: the model wrote a call that does not parse; a second try often does.
     (re.compile(r"tool_use_failed"), "server"),
     (
         re.compile(
             r"(?:invalid|incorrect|missing|no) api[-_ ]?key|invalid_api_key|unauthori[sz]ed"
-            r"|authentication_error",
+            r"|authentication_error|api key (?:not valid|expired)",
             re.IGNORECASE,
         ),
         "auth",
     ),
     (re.compile(r"rate[-_ ]?limit|too many requests|resource_exhausted", re.IGNORECASE), "rate_limit"),
-    (re.compile(r"overloaded|at capacity|no capacity|service[-_ ]unavailable", re.IGNORECASE), "overloaded"),
+    (
+        re.compile(
+            r"overloaded|at capacity|no capacity|service[-_ ]unavailable|slow[-_ ]down", re.IGNORECASE
+        ),
+        "overloaded",
+    ),
     (re.compile(r"timed?[-_ ]?out", re.IGNORECASE), "timeout"),
 )
 _NO_TOOLS = re.compile(
@@ -100,8 +116,10 @@ def error_from_response(
     `headers` has lower-case names; `body` may be only the beginning; `now` is in seconds since the epoch.
     """
     text = body.decode(errors="replace").strip()
-    words, codes = _words(_json_or_text(text))
-    kind = _kind(status, " ".join((*codes, words)), blank=not text)
+    payload = _json_or_text(text)
+    words, codes = _words(payload)
+    evidence = " ".join((*codes, words, details_in_words(payload)))
+    kind = _kind(status, evidence, blank=not text)
     advice = _advice(peer, status, kind, words)
     message = f"{peer.provider}: HTTP {status}{_reason(status)}"
     if words:
@@ -116,7 +134,7 @@ def error_from_response(
         message,
         retryable=retryable,
         status=status,
-        retry_after_ms=retry_after_ms(headers, now, words),
+        retry_after_ms=retry_after_ms(headers, now, evidence),
     )
 
 
@@ -124,14 +142,22 @@ def error_from_payload(peer: Peer, payload: Any, usage: Usage | None = None) -> 
     """The failure that an error object inside an HTTP 200 answer means."""
     words, codes = _words(payload)
     status = next((int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)), None)
-    kind = _kind(status, " ".join((*codes, words)), blank=False)
+    evidence = " ".join((*codes, words, details_in_words(payload)))
+    kind = _kind(status, evidence, blank=False)
     told = ", ".join(code for code in codes if code not in words)
     message = f"{peer.provider}: {peer.excerpt(words) or 'the server reported an error'}"
     if told:
         message += f" ({peer.excerpt(told)})"
     if advice := _advice(peer, status, kind, words):
         message += f" ({advice})"
-    return ProviderError(kind, message, retryable=kind in RETRYABLE, status=status, usage=usage)
+    return ProviderError(
+        kind,
+        message,
+        retryable=kind in RETRYABLE,
+        status=status,
+        retry_after_ms=retry_after_ms({}, 0.0, evidence),
+        usage=usage,
+    )
 
 
 def redirect_error(peer: Peer, status: int, location: str) -> ProviderError:
@@ -167,13 +193,10 @@ def truncated_error(peer: Peer, detail: str = "", usage: Usage | None = None) ->
     )
 
 
-def retry_after_ms(
-    headers: Mapping[str, str], now: float, words: str = "", payload: Any = None
-) -> int | None:
+def retry_after_ms(headers: Mapping[str, str], now: float, words: str = "") -> int | None:
     """How long the server asks to wait.
 
-    `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110), else Google's RetryInfo in the
-    error payload, else "retry in 4.5s" in words.
+    `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110), else "retry in 4.5s" in words.
     """
     if (wait := _number(headers.get("retry-after-ms"))) is not None:
         return int(wait)
@@ -183,40 +206,8 @@ def retry_after_ms(
     try:
         return max(0, int((parsedate_to_datetime(value).timestamp() - now) * 1000))
     except (ValueError, OverflowError):
-        pass
-    if (wait := _retry_delay(payload)) is None and (asked := _RETRY_IN.search(words)):
-        wait = float(asked[1])
-    return None if wait is None else int(wait * 1000)
-
-
-def _retry_delay(payload: Any) -> float | None:
-    """The seconds in Google's `{"@type": ".../google.rpc.RetryInfo", "retryDelay": "34.4s"}`."""
-    for detail in _details(payload):
-        delay = detail.get("retryDelay")
-        if isinstance(delay, str) and (wait := _number(delay.removesuffix("s"))) is not None:
-            return wait
-    return None
-
-
-def _quotas(payload: Any) -> str:
-    """The names of the quotas that Google's QuotaFailure says are used up."""
-    violations = (
-        violation
-        for detail in _details(payload)
-        if isinstance(detail.get("violations"), list)
-        for violation in detail["violations"]
-        if isinstance(violation, Mapping)
-    )
-    return " ".join(str(violation.get("quotaId", "")) for violation in violations)
-
-
-def _details(payload: Any) -> list[Mapping[str, Any]]:
-    """The `details` of a google.rpc.Status, which other servers do not have."""
-    if isinstance(payload, list):
-        payload = payload[0] if payload else None
-    error = payload.get("error") if isinstance(payload, Mapping) else None
-    details = error.get("details") if isinstance(error, Mapping) else None
-    return [detail for detail in details if isinstance(detail, Mapping)] if isinstance(details, list) else []
+        asked = _RETRY_IN.search(words)
+        return int(float(asked[1]) * (1 if asked[2].lower() == "ms" else 1000)) if asked else None
 
 
 def _number(value: str | None) -> float | None:
@@ -233,7 +224,11 @@ def _kind(status: int | None, text: str, *, blank: bool) -> ErrorKind:
         or _OVERFLOW.search(text)
     ):
         return "context_overflow"
-    if status == HTTPStatus.PAYMENT_REQUIRED or (_QUOTA.search(text) and not _RETRY_IN.search(text)):
+    if (
+        status == HTTPStatus.PAYMENT_REQUIRED
+        or _DAILY.search(text)
+        or (_QUOTA.search(text) and not _RETRY_IN.search(text))
+    ):
         return "quota"
     if status in _TELLING_STATUS:
         return _TELLING_STATUS[status]
@@ -251,7 +246,10 @@ def _advice(peer: Peer, status: int | None, kind: ErrorKind, words: str) -> str:
     if kind == "auth":
         return f'check the API key of provider "{peer.provider}"'
     if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-        return f'asked {peer.url} for model "{peer.model}": check base_url, which usually ends in "{peer.usual_end}"'
+        return (
+            f'asked {peer.url} for model "{peer.model}": check base_url, which usually ends in '
+            f'"{peer.usual_end}"'
+        )
     return ""
 
 

@@ -20,11 +20,11 @@ from agentd.protocol.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agentd.providers.base import Model, ModelRequest, ProviderError, ToolSpec
+from agentd.providers.base import Model, ModelRequest, ToolSpec, no_images
+from agentd.providers.openai_text import NO_OUTPUT, data_url, said, shows_error
 from agentd.providers.reasoning import replayed
 
 IMAGES_OF_RESULTS = "Images from the tool results above:"
-_SAYS_ERROR = ("error", "failed", "unknown tool", "aborted")
 
 
 def chat_body(request: ModelRequest, *, include_usage: bool = True) -> dict[str, Any]:
@@ -85,32 +85,16 @@ def _images_of(result: ToolResultMessage, *, first: bool) -> Iterator[ContentBlo
 
 def _user_message(blocks: Sequence[ContentBlock], model: Model) -> dict[str, Any]:
     if not any(isinstance(block, ImageContent) for block in blocks):
-        return {"role": "user", "content": "\n\n".join(_said(block) for block in blocks)}
+        return {"role": "user", "content": "\n\n".join(said(block) for block in blocks)}
     if not model.images:
-        raise ProviderError(
-            "bad_request",
-            f'{model.provider}: model "{model.id}" does not take images. Choose a model that does, or set '
-            "`images = true` for it in the configuration if that is wrong.",
-        )
+        raise no_images(model)
     return {"role": "user", "content": [_part(block) for block in blocks]}
 
 
 def _part(block: ContentBlock) -> dict[str, Any]:
     if isinstance(block, ImageContent):
-        url = f"data:{block.mime_type};base64,{block.data}"
-        return {"type": "image_url", "image_url": {"url": url}}
-    return {"type": "text", "text": _said(block)}
-
-
-def _said(block: ContentBlock) -> str:
-    """A block in words. Files and commands are text by the time they come here; this is for completeness."""
-    if isinstance(block, TextContent):
-        return block.text
-    if isinstance(block, ImageContent):
-        return f"[image {block.mime_type}]"
-    if block.type == "resource":
-        return f"[{block.uri}]" + (f"\n{block.text}" if block.text else "")
-    return f"/{block.name} {block.arguments}".rstrip()
+        return {"type": "image_url", "image_url": {"url": data_url(block)}}
+    return {"type": "text", "text": said(block)}
 
 
 def _assistant_message(message: AssistantMessage, model: Model) -> dict[str, Any] | None:
@@ -143,17 +127,11 @@ def _tool_message(result: ToolResultMessage) -> dict[str, Any]:
     text = "\n".join(_texts(result.content))
     if not text.strip():
         has_image = any(isinstance(block, ImageContent) for block in result.content)
-        text = "(the image follows below)" if has_image else "(no output)"
-    if result.is_error and not _shows_error(text):
+        text = "(the image follows below)" if has_image else NO_OUTPUT
+    if result.is_error and not shows_error(text):
         text = f"Error: {text}"
     return {"role": "tool", "tool_call_id": result.tool_call_id, "content": text}
 
 
 def _texts(blocks: Iterable[ResultBlock]) -> Iterator[str]:
     return (block.text for block in blocks if isinstance(block, TextContent))
-
-
-def _shows_error(text: str) -> bool:
-    """Whether the first line of a failed tool's text has a word that says so."""
-    first_line = text.lstrip().partition("\n")[0].lower()
-    return any(word in first_line for word in _SAYS_ERROR)

@@ -2,11 +2,12 @@
 
 The rules are those of the WHATWG HTML standard, section "Server-sent events" (parsing an event stream), at
 any chunking: the same bytes give the same events however the network cuts them. Lines are split as bytes and
-decoded whole, so a character cut in two is no matter. Three deliberate departures, each forced by servers
+decoded whole, so a character cut in two is no matter. Four deliberate departures, each forced by servers
 that exist:
 
 * the data at the end of a stream that lacks its closing blank line is still an event;
 * the non-standard field `error` (old llama.cpp) is an event named "error" of its own;
+* lines that are no field of an event are kept, as Google breaks off a stream with an error in bare JSON;
 * a stream that ends inside a character raises `TruncatedEventStream` rather than giving U+FFFD.
 
 `id` and `retry` concern reconnecting, which a model's answer cannot; they are ignored.
@@ -17,6 +18,9 @@ from dataclasses import dataclass
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _CR, _LF = 0x0D, 0x0A
+_IGNORED = frozenset(("", "id", "retry"))
+"""Field names that say nothing here; the empty one is that of a comment."""
+_MAX_STRAY = 64 * 1024
 
 
 class TruncatedEventStream(ValueError):
@@ -35,6 +39,9 @@ class EventStream:
     """A decoder for one stream. Each byte is looked at a bounded number of times, however it is fed."""
 
     def __init__(self) -> None:
+        self.stray: list[str] = []
+        """The lines so far that are no field of an event, 64 KiB of characters at most."""
+        self._stray_size = 0
         self._line = bytearray()
         self._after_cr = False
         self._first_line = True
@@ -90,6 +97,9 @@ class EventStream:
         elif name == "error":
             self._dispatch(events)
             events.append(ServerSentEvent(value, "error"))
+        elif name not in _IGNORED and self._stray_size + len(line) <= _MAX_STRAY:
+            self._stray_size += len(line)
+            self.stray.append(line)
 
     def _dispatch(self, events: list[ServerSentEvent]) -> None:
         if self._data:

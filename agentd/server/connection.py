@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from agentd.config.settings import Settings
+from agentd.protocol.capabilities import MAX_PROCESS_ID
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Mode
 from agentd.protocol.methods import ClientOptions, Problem
@@ -21,13 +24,12 @@ class WorkspaceFolder(Wire):
     """A folder of the client's workspace."""
 
     uri: str
-    name: str = ""
 
 
 class InitializeParams(Wire):
     """What of LSP's `initialize` agentd looks at."""
 
-    process_id: int | None = absent()
+    process_id: int | None = Field(default=None, ge=1, le=MAX_PROCESS_ID)
     root_uri: str | None = absent()
     root_path: str | None = absent()
     workspace_folders: Many[WorkspaceFolder] | None = absent()

@@ -18,6 +18,7 @@ from pydantic_core import to_json
 from agentd.protocol.capabilities import LIMITS
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import Oversized
+from agentd.protocol.text import clean_text
 from agentd.protocol.wire import Wire
 from agentd.server.outbox import Outbox
 from agentd.server.parsing import BadMessage, Call, MessageId, Reply, parse, validate
@@ -139,7 +140,10 @@ class Door:
             method = self._admit(call, message_id)
             params = validate(method.params, call.params)
         except RpcError as error:
-            self._send_error(message_id, error)
+            if answered:
+                log.error("initialize was answered although %s", error.message)
+            else:
+                self._send_error(message_id, error)
             return
         if call.method == "initialize":
             self.initialized = True
@@ -179,6 +183,8 @@ class Door:
                 notice.act(validate(notice.params, call.params))
             except RpcError as error:
                 log.warning("%s: %s", call.method, error.message)
+            except Exception:
+                log.exception("%s failed", call.method)
         elif not self._editor_notice(call.method, call.params):
             log.debug("nothing is done about %s", call.method)
 
@@ -232,7 +238,7 @@ class Door:
     def _send_error(
         self, message_id: MessageId | None, error: RpcError, request: Request | None = None
     ) -> None:
-        self._send_response(message_id, b'"error":' + to_json(error.to_wire()), request)
+        self._send_response(message_id, b'"error":' + _encoded(error), request)
 
     def _send_response(self, message_id: MessageId | None, member: bytes, request: Request | None) -> None:
         if request is not None:
@@ -284,8 +290,9 @@ class Door:
         if question is None:
             log.info("an answer to a request that nobody waits for: id %r", reply.id)
             return
-        question.result, question.error = reply.result, reply.error
-        question.answered.set()
+        if not question.answered.is_set():  # the first answer counts
+            question.result, question.error = reply.result, reply.error
+            question.answered.set()
 
 
 @dataclass
@@ -298,6 +305,14 @@ class _Question:
 def _key(message_id: MessageId) -> tuple[type, MessageId]:
     """1 and "1" are two ids."""
     return (type(message_id), message_id)
+
+
+def _encoded(error: RpcError) -> bytes:
+    try:
+        return to_json(error.to_wire())
+    except Exception:  # it names something that is no Unicode, such as a folder
+        plain = RpcError(error.kind, clean_text(error.message), retryable=error.retryable)
+        return to_json(plain.to_wire())
 
 
 def _rpc_error(error: Exception, request: Request) -> RpcError:

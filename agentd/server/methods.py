@@ -141,8 +141,9 @@ class Methods:
 
     async def session_get(self, params: wire.SessionGetParams, request: Request) -> wire.SessionGetResult:
         """A session and its messages."""
-        self.face.release(params.session_id)
-        return await self.sessions.get(params)
+        result = await self.sessions.get(params)
+        self.face.release(params.session_id)  # what it tells must not come again behind it
+        return result
 
     async def session_update(self, params: wire.SessionUpdateParams, request: Request) -> wire.SessionResult:
         """Change a session's title, model, mode or effort."""

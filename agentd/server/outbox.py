@@ -22,8 +22,16 @@ from dataclasses import dataclass
 import anyio
 from pydantic_core import to_json
 
-from agentd.protocol.events import EventNotification, MessageUpdate, ToolExecutionUpdate
+from agentd.protocol.events import (
+    EventNotification,
+    MessageDelta,
+    MessageUpdate,
+    ToolDelta,
+    ToolExecutionUpdate,
+)
 from agentd.protocol.frames import encode
+from agentd.protocol.text import utf16_length
+from agentd.server.descriptors import write_all
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +40,9 @@ LOW = 128 * 1024
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _ON_THE_SPOT = select.PIPE_BUF
 """A pipe that polls as writable takes this much at once without blocking (POSIX)."""
+
+_ENVELOPE_BYTES = 400
+"""What a live update has around its text, roughly."""
 
 _EVENT_HEAD = b'{"jsonrpc":"2.0","method":"agentd/event","params":'
 
@@ -48,12 +59,20 @@ class _Update:
     """Live updates of one block that wait to be sent, as one."""
 
     def __init__(self, notification: EventNotification, block: tuple[object, ...]) -> None:
-        self.block = block
+        delta = _delta(notification)
+        self._block = block
         self._notification = notification
-        self._pieces: list[str] = [_delta(notification)]
+        self._pieces = [delta.delta]
+        self._end = delta.offset + utf16_length(delta.delta)
 
-    def add(self, notification: EventNotification) -> None:
-        self._pieces.append(_delta(notification))
+    def takes(self, notification: EventNotification, block: tuple[object, ...]) -> bool:
+        """Add an update where it goes on right at the end of this one; False where it does not."""
+        delta = _delta(notification)
+        if block != self._block or delta.offset != self._end:
+            return False
+        self._pieces.append(delta.delta)
+        self._end += utf16_length(delta.delta)
+        return True
 
     @property
     def data(self) -> bytes:
@@ -78,17 +97,20 @@ def encoded_event(notification: EventNotification) -> bytes:
     return b'%b%b,"event":%b}}' % (_EVENT_HEAD, to_json(head)[:-1], to_json(notification.event))
 
 
-def _delta(notification: EventNotification) -> str:
+def _delta(notification: EventNotification) -> MessageDelta | ToolDelta:
     event = notification.event
     assert isinstance(event, MessageUpdate | ToolExecutionUpdate)
-    return event.update.delta
+    return event.update
 
 
 def block_of(notification: EventNotification) -> tuple[object, ...] | None:
     """Which block a live update belongs to; None for a durable event."""
     event = notification.event
     if isinstance(event, MessageUpdate):
-        return (notification.session_id, event.message_id, event.update.index, event.update.tool_call_id)
+        update = event.update
+        return (
+            notification.session_id, event.message_id, update.index, update.tool_call_id, update.tool_name
+        )  # fmt: skip
     if isinstance(event, ToolExecutionUpdate):
         return (notification.session_id, event.tool_call_id, event.update.channel)
     return None
@@ -147,15 +169,15 @@ class Outbox:
             self._open_updates.pop(session_id, None)
             self._put(_Frame(encode(encoded_event(notification))))
             return
+        size = len(to_json(_delta(notification).delta))
         waiting = self._open_updates.get(session_id)
-        if waiting is not None and waiting.block == block:
-            waiting.add(notification)
-            self._grew(len(_delta(notification)))
+        if waiting is not None and waiting.takes(notification, block):
+            self._grew(size)
             return
         update = _Update(notification, block)
         self._open_updates[session_id] = update
         self._queue.append(update)
-        self._grew(len(_delta(notification)) + 256)
+        self._grew(size + _ENVELOPE_BYTES)
 
     async def room(self) -> None:
         """Wait until the client has caught up. Cancellable."""
@@ -195,6 +217,8 @@ class Outbox:
         if len(data) <= _ON_THE_SPOT and self._writable.poll(0) == [(self._fd, select.POLLOUT)]:
             try:
                 data = data[os.write(self._fd, data) :]
+            except BlockingIOError:
+                log.debug("stdout polled as writable and was not")
             except OSError:
                 self._lose()
                 return
@@ -214,10 +238,9 @@ class Outbox:
                     self._wake.wait()
                 if not self._work:
                     return
-                view = memoryview(self._work.popleft())
+                data = self._work.popleft()
             try:
-                while view:
-                    view = view[os.write(self._fd, view) :]
+                write_all(self._fd, data)
             except OSError:
                 self._call(self._lose)
                 return

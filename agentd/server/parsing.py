@@ -96,11 +96,11 @@ def validate(model: type[Wire], params: Any, prefix: str = "") -> Any:
 def _path(location: tuple[int | str, ...], value: Any) -> str:
     """Where a fault is, as a JSON pointer. Pydantic's location also names members of unions: left out."""
     path = ""
-    for part in location:
+    for number, part in enumerate(location, 1):
         holder: Any = value
         if part in holder if isinstance(holder, dict) else isinstance(holder, list) and isinstance(part, int):
             value = holder[part]
             path += f"/{part}"
-        elif isinstance(value, dict) and part == location[-1]:
+        elif isinstance(value, dict) and number == len(location):
             path += f"/{part}"  # what is missing
     return path or "/"

@@ -1,11 +1,11 @@
 """Reading stdin in a thread of its own: the event loop is told of frames, and never waits for them."""
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 
 from agentd.protocol.frames import BrokenFraming, FrameReader, Oversized
+from agentd.server.descriptors import read_some
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def read_frames(
     def run() -> None:
         broken: BrokenFraming | None = None
         try:
-            while data := _read(fd):
+            while data := read_some(fd, _READ_BYTES):
                 for frame in reader.feed(data):
                     call(on_frame, frame)
         except BrokenFraming as error:
@@ -41,12 +41,3 @@ def read_frames(
             log.debug("the loop has ended before stdin")
 
     threading.Thread(target=run, name="stdin", daemon=True).start()
-
-
-def _read(fd: int) -> bytes:
-    """The next bytes; none at the end, which a connection that was reset is too."""
-    try:
-        return os.read(fd, _READ_BYTES)
-    except OSError as error:
-        log.info("stdin: %s", error.strerror)
-        return b""

@@ -3,6 +3,7 @@
 So the three cannot drift apart, whatever is cancelled or fails around them.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,8 @@ from agentd.sessions.records import Entry
 from agentd.sessions.recovery import closing_events
 from agentd.sessions.state import SessionState
 
+log = logging.getLogger(__name__)
+
 
 @contextmanager
 def refusing() -> Iterator[None]:
@@ -24,7 +27,7 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except NotJournaled as error:
-        raise RpcError("storage", str(error), retryable=True) from error
+        raise RpcError(error.kind, str(error), retryable=error.kind == "storage") from error
 
 
 class SessionLog:
@@ -51,12 +54,15 @@ class SessionLog:
         record = entry.record()
         if isinstance(event, AgentEnd):
             # The session as it stands at the end of a run, so that a list need not read the rest.
-            update = {"state": "idle", "updated_at": entry.time, "seq": entry.seq}
-            record["summary"] = self.state.info().model_copy(update=update)
+            update = {"updated_at": entry.time, "seq": entry.seq}
+            record["summary"] = self.state.info(alive=False).model_copy(update=update)
         try:
             self._journal.append(record)
         except JournalError as error:
             raise NotJournaled(str(error)) from error
+        except ValueError as error:
+            log.exception("an event that is no JSON: %s", event.type)
+            raise NotJournaled("agentd failed to journal an event. Its log says more.", "internal") from error
         self.state.apply(entry)
         notification = entry.notification(self.state.session_id)
         return lambda: self._face.publish(notification)

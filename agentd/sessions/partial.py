@@ -28,8 +28,8 @@ class LivePart:
     def follow(self, event: object) -> None:
         """Take the next event of the run, live or durable."""
         if isinstance(event, MessageUpdate):
-            _, pieces = self._blocks.setdefault(event.update.index, (event.update, []))
-            pieces.append(event.update.delta)
+            _, pieces = self._blocks.get(event.update.index, (None, []))
+            self._blocks[event.update.index] = event.update, [*pieces, event.update.delta]
         elif isinstance(event, MessageStart) and event.message.role == "assistant":
             self._message_id, self._blocks = event.message.message_id, {}
         elif isinstance(event, MessageEnd):

@@ -4,6 +4,7 @@ The first answer wins: the client's to our request, `agentd/permission/respond` 
 mode that makes the question idle. Anything but a well-formed allow is no permission.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.methods import PermissionAnswer
 from agentd.sessions.face import Face
+
+log = logging.getLogger(__name__)
 
 REJECTED = "The user rejected this tool call."
 
@@ -51,6 +54,7 @@ class _Open:
     judge: Callable[[], Decision]
     closed: anyio.Event = field(default_factory=anyio.Event)
     resolution: "_Resolution | None" = None
+    is_told: bool = False  # whether clients have been told how it was resolved
 
     def resolve(self, resolution: "_Resolution") -> bool:
         """Close the question; False when it was closed before."""
@@ -99,12 +103,15 @@ class Questions:
                 tasks.start_soon(self._ask_client, question)
                 await question.closed.wait()
                 tasks.cancel_scope.cancel()
+            await self._close(question, asked.emit)
         except get_cancelled_exc_class():
             question.resolve(_Resolution("cancelled", "cancel"))
-            with CancelScope(shield=True):
-                await self._close(question, asked.emit)
+            if not question.is_told:
+                with CancelScope(shield=True):
+                    await self._close(question, asked.emit)
             raise
-        await self._close(question, asked.emit)
+        finally:
+            self._open.pop(request.request_id, None)
         assert question.resolution is not None
         return Verdict(question.resolution.outcome == "allowed", question.resolution.reason)
 
@@ -122,13 +129,17 @@ class Questions:
         )
 
     async def _ask_client(self, question: _Open) -> None:
-        answer = await self._face.ask(question.request)
+        try:
+            answer = await self._face.ask(question.request)
+        except Exception:  # whatever is wrong with a client, it has not said yes
+            log.exception("a question to the client")
+            answer = None
         question.resolve(_resolution(question.request, answer))
 
     async def _close(self, question: _Open, emit: Callable[[DurableEvent], Awaitable[None]]) -> None:
         request, resolution = question.request, question.resolution
         assert resolution is not None
-        self._open.pop(request.request_id, None)
+        question.is_told = True
         option = resolution.option
         if option is not None and option.kind == "allow_always":
             self.rules.remember(request.tool_name, request.subject)

@@ -5,6 +5,7 @@ A tool call that had begun may have had its effect: it is answered as unknown an
 
 from collections.abc import Iterator
 
+from agentd.agent.loop import LIMIT_REACHED, LOOP_ABORTED
 from agentd.config.sources import Sources
 from agentd.protocol.events import (
     AgentEnd,
@@ -31,13 +32,13 @@ from agentd.protocol.messages import (
 from agentd.sessions.state import OpenRun
 
 OUTCOME_UNKNOWN = "Outcome unknown: the daemon stopped while this ran."
-LOOP_ABORTED = "Tool loop aborted"
 
 _FINAL: dict[MessageStop, RunStop] = {
     "stop": "stop",
     "length": "length",
     "refusal": "refusal",
     "error": "error",
+    "aborted": "aborted",
 }
 
 
@@ -56,13 +57,14 @@ def closing_events(run: OpenRun, sources: Sources) -> Iterator[DurableEvent]:
             message=UserMessage(message_id=run.message.message_id, content=(), timestamp=sources.now())
         )
     final = run.answer is not None and not run.answer.calls
+    turns = run.asked
     if not final:
         yield from _close_turns(run, sources)
     if run.turn_open:
         yield _turn_end(run)
     if run.changed:
         yield changed_files(run)
-    yield _agent_end(run, final=final)
+    yield _agent_end(run, turns, final=final)
 
 
 def changed_files(run: OpenRun) -> FilesChanged:
@@ -136,18 +138,27 @@ def _turn_end(run: OpenRun) -> TurnEnd:
     )
 
 
-def _agent_end(run: OpenRun, *, final: bool) -> AgentEnd:
-    """How the run ended: as its last message said where it had said it, else interrupted."""
+def _agent_end(run: OpenRun, turns: int, *, final: bool) -> AgentEnd:
+    """How the run ended: as its last message said where it had said it, else interrupted.
+
+    `turns` are those in which the model was asked; the one that exists for a closing message is none of them.
+    """
     answer = run.last_answer
-    stop: RunStop = _FINAL.get(answer.stop_reason, "interrupted") if final and answer else "interrupted"
+    stop: RunStop = "interrupted"
     error = None
-    if stop == "error" and answer is not None:
-        error = RunError(kind="internal", message=answer.error_message or "The run failed.")
+    if final and answer is not None:
+        stop = _FINAL.get(answer.stop_reason, "interrupted")
+        if answer.error_message in (LIMIT_REACHED, LOOP_ABORTED):
+            turns -= 1
+        if answer.error_message == LIMIT_REACHED:
+            stop = "max_turns"
+        elif stop == "error":
+            error = RunError(kind="internal", message=answer.error_message or "The run failed.")
     return AgentEnd(
         stop_reason=stop,
         message_id=answer.message_id if answer else None,
         message_ids=tuple(run.message_ids),
-        turns=max(run.turn - 1, 0) if stop == "interrupted" else run.turn,
+        turns=turns,
         usage=run.usage,
         error=error,
     )

@@ -1,7 +1,7 @@
 """A prompt that runs: the loop's host, and the promise that the prompt is answered."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -89,7 +89,7 @@ class Run:
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:
-            self._fail("storage", str(error))
+            self._fail(error.kind, str(error))
         except Exception:
             log.exception("a run of %s", self._log.state.session_id)
             self._fail("internal", "agentd failed while it ran this prompt. Its log says more.")
@@ -136,13 +136,15 @@ class Run:
         """What it has said so far."""
         return self._live.read()
 
-    def refresh(self, *, mode: bool, engine: bool) -> None:
-        """The session's mode or engine was changed while this runs: the newer word counts."""
-        if mode:
+    def refresh(self, changed: Collection[str]) -> None:
+        """These fields of the session were changed while this runs: the newer word counts."""
+        base = self._log.state.base
+        if "mode" in changed:
             self._mode = None
-        if engine:
-            base = self._log.state.base
-            self._engine = self._house.engines.engine(base.model, base.effort)
+        if "model" in changed or "effort" in changed:
+            model = base.model if "model" in changed else self._engine.model.id
+            effort = base.effort if "effort" in changed else self._engine.effort
+            self._engine = self._house.engines.engine(model, effort)
 
     # --- what the loop sees (agent.host.Host) -----------------------------------------------------
 

@@ -12,9 +12,16 @@ from typing import Literal
 import anyio
 from pydantic_core import to_json
 
+from agentd.agent.request import project
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import SessionChanged
-from agentd.protocol.messages import AssistantMessage, CommandContent, ContentBlock, TextContent
+from agentd.protocol.messages import (
+    AssistantMessage,
+    CommandContent,
+    ContentBlock,
+    PermissionRequest,
+    TextContent,
+)
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import (
     CancelResult,
@@ -63,7 +70,7 @@ class Session:
     @property
     def info(self) -> SessionInfo:
         """The session as the wire tells it."""
-        return self._state.info()
+        return self._state.info(alive=self._run is not None)
 
     def knows_prompt(self, prompt_id: str) -> bool:
         """Whether a prompt of that id was ever taken here."""
@@ -74,7 +81,7 @@ class Session:
     def get(self, before: str | None, limit: int) -> SessionGetResult:
         """The last `limit` messages (before message `before`), and all that is open."""
         partial = self._run.partial if self._run is not None else None
-        return reading(self._state, before, limit, self._questions, partial)
+        return reading(self._state, self.info, before, limit, self._questions.pending, partial)
 
     # --- prompt and cancel ------------------------------------------------------------------------
 
@@ -160,7 +167,7 @@ class Session:
             self._check_going_on()
 
     def _check_going_on(self) -> None:
-        if not self._state.messages:
+        if not project(self._state.messages):
             raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
         answers = [m for m in self._state.messages if isinstance(m, AssistantMessage)]
         if answers and answers[-1].stop_reason == "stop":
@@ -207,7 +214,7 @@ class Session:
             with refusing():
                 self._log.record(SessionChanged(session=changed))
             if self._run is not None:
-                self._run.refresh(mode="mode" in changes, engine=bool({"model", "effort"} & changes.keys()))
+                self._run.refresh(changes.keys())
             self._questions.judge_again()
         return self.info
 
@@ -226,7 +233,12 @@ class Session:
 
 
 def reading(
-    state: SessionState, before: str | None, limit: int, questions: Questions | None, partial: Partial | None
+    state: SessionState,
+    info: SessionInfo,
+    before: str | None,
+    limit: int,
+    pending: tuple[PermissionRequest, ...] = (),
+    partial: Partial | None = None,
 ) -> SessionGetResult:
     """What `agentd/session/get` answers. Raises `RpcError` invalidParams for an unknown `before`."""
     messages = state.messages
@@ -236,10 +248,10 @@ def reading(
             raise RpcError("invalidParams", f'/before: there is no message "{before}" in this session')
         messages = messages[:place]
     return SessionGetResult(
-        session=state.info(),
+        session=info,
         messages=tuple(messages[-limit:]),
         has_more=len(messages) > limit,
-        pending=questions.pending if questions is not None else (),
+        pending=pending,
         queue=(),
         todo=(),
         partial=partial,

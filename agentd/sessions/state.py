@@ -14,6 +14,7 @@ from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
     DurableEvent,
+    FilesChanged,
     MessageEnd,
     MessageHead,
     MessageStart,
@@ -59,6 +60,7 @@ class OpenRun:
     prompt_id: str
     model: str | None
     turn: int = 0
+    asked: int = 0  # the last turn in which the model began to answer
     turn_open: bool = False
     answer: AssistantMessage | None = None  # the open turn's, once whole
     last_answer: AssistantMessage | None = None  # the run's
@@ -101,16 +103,15 @@ class SessionState:
         """Whether the session has its first event."""
         return self._changed is not None
 
-    def info(self, locked_by: int | None = None) -> Session:
-        """The session as it is now."""
+    def info(self, *, alive: bool) -> Session:
+        """The session as it is now. `alive`: what the journal says is running does run here."""
         state: Literal["idle", "running", "waiting"] = "idle"
-        if self.run is not None:
+        if alive and self.run is not None:
             state = "waiting" if self.run.questions else "running"
         return self.base.model_copy(
             update={
                 "title": self.base.title or self._title_from_messages(),
                 "state": state,
-                "locked_by": locked_by,
                 "updated_at": self.updated_at,
                 "message_count": len(self.messages),
                 "usage": self.usage,
@@ -133,6 +134,10 @@ class SessionState:
             unique = f"{base}~{count}"
         self._call_ids.add(unique)
         return unique
+
+    def pass_over(self, seq: int) -> None:
+        """An event that this version does not know has this number."""
+        self.seq = seq
 
     # --- the fold ---------------------------------------------------------------------------------
 
@@ -206,6 +211,8 @@ def _follow(run: OpenRun, event: DurableEvent) -> None:
             run.turn_open = False
         case MessageStart():
             run.message = event.message
+            if event.message.role == "assistant":
+                run.asked = run.turn
         case MessageEnd():
             run.message = None
             run.message_ids.append(event.message.message_id)
@@ -217,6 +224,8 @@ def _follow(run: OpenRun, event: DurableEvent) -> None:
             run.unsaid[event.result.message_id] = event.result
             if isinstance(event.result.details, EditDetails):
                 run.changed |= {change.uri: change.action for change in event.result.details.files}
+        case FilesChanged():
+            run.changed = {}
         case PermissionRequested():
             run.questions[event.request_id] = event
         case PermissionResolved():

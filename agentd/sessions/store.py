@@ -98,7 +98,12 @@ class Sessions:
         except JournalError as error:
             raise RpcError("storage", str(error), retryable=True) from error
         session = Session(SessionState(session_id), journal, root, house)
-        introduce = session.begin(info)
+        try:
+            introduce = session.begin(info)
+        except RpcError:
+            journal.close()
+            await anyio.to_thread.run_sync(path.unlink)
+            raise
         self._open[session_id] = session
         self._latest[root] = session_id
         return NewSession(session, introduce)
@@ -180,9 +185,8 @@ class Sessions:
                 raise
             path = self._find(params.session_id)
             state = await anyio.to_thread.run_sync(_read_state, path, params.session_id)
-            result = reading(state, params.before, params.limit, None, None)
-            locked = result.session.model_copy(update={"locked_by": error.details.get("pid")})
-            return result.model_copy(update={"session": locked})
+            info = state.info(alive=True).model_copy(update={"locked_by": error.details.get("pid")})
+            return reading(state, info, params.before, params.limit)
         return session.get(params.before, params.limit)
 
     async def listing(self, params: SessionListParams, root: Path | None) -> SessionListResult:
@@ -290,9 +294,11 @@ def _fold(contents: Contents, session_id: str) -> SessionState:
             entry = reader.entry(record)
         except ValidationError as error:
             log.warning("session %s: record %s is left out: %s", session_id, record.get("seq"), error.title)
-            continue
+            entry = None
         if entry is not None:
             state.apply(entry)
+        elif type(record.get("seq")) is int:
+            state.pass_over(record["seq"])
     return state
 
 

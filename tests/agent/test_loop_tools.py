@@ -267,3 +267,25 @@ async def test_more_than_the_rate_is_not_sent_and_shows_as_a_gap_in_the_offsets(
     sent = updates(host)
     assert sum(len(delta) for _, _, delta in sent[:-1]) == LIVE_BYTES_PER_SECOND
     assert sent[-1] == ("stdout", 100 * 1024, "later")
+
+
+async def test_output_that_waited_for_a_slow_client_until_its_call_was_closed_is_dropped() -> None:
+    stalled, waiting = anyio.Event(), anyio.Event()
+    room = MemoryHost.room
+
+    async def talk(arguments: Any, context: Any) -> ToolResult:
+        host.start_soon(context.output, "stdout", "late")
+        await waiting.wait()
+        return ToolResult.text("ok")
+
+    async def slow() -> None:
+        if words(host.events)[-1:] == ["run(a)"] and not waiting.is_set():
+            waiting.set()
+            await stalled.wait()
+        await room(host)
+
+    host = MemoryHost(calls(("a", "echo", "{}")), text("ok"), tools=[FakeTool(run=talk)])
+    host.room = slow  # type: ignore[method-assign]  # the slow client
+    await host.play(host.loop(), after=stalled.set)
+    assert host.results == [("a", "ok", False)]
+    assert updates(host) == []

@@ -223,7 +223,7 @@ def known(state: SessionState) -> dict[str, Any]:
         "run": state.run,
         "usage": state.usage,
         "base": state.base,
-        "info": state.info(),
+        "info": state.info(alive=False),
     }
 
 

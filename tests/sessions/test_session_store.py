@@ -319,11 +319,12 @@ async def test_a_run_that_another_process_is_in_the_middle_of_is_not_closed_by_r
         session_id, path = session.session_id, living.journal(session.session_id)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-3]))
-    with held(path):
+    with held(path) as pid:
         before = path.read_bytes()
         async with home(tmp_path) as living:
             reading = await living.sessions.get(SessionGetParams(session_id=session_id))
-            assert reading.session.state == "running"
+            assert reading.session.locked_by == pid
+            assert len(reading.messages) == 1, "the answer had begun and was not whole"
         assert path.read_bytes() == before
 
 
