@@ -160,7 +160,7 @@ def _is_text_table(value: Any) -> bool:
 def _has_plain_options(holder: Any) -> bool:
     options = holder.get("agentd") if isinstance(holder, dict) else None
     if options is None:
-        return not (isinstance(holder, dict) and "agentd" in holder)
+        return True
     if not isinstance(options, dict):
         return False
     plain: dict[str, Callable[[Any], bool]] = {

@@ -226,11 +226,12 @@ class Loop:
             async for event in events:
                 if isinstance(event, StreamEnd):
                     return event
-                delta = response.add(event)
-                if delta is not None:
+                if response.is_news(event):
                     message_id = await self._message_start(engine)
                     await self._room()
-                    await self._emit_now(MessageUpdate(message_id=message_id, update=delta))
+                    # Taken and told in one step: a cancel finds both or neither.
+                    if (delta := response.add(event)) is not None:
+                        await self._emit_now(MessageUpdate(message_id=message_id, update=delta))
         raise ProviderError(
             "protocol", f"{engine.model.provider}: the stream ended without an end", retryable=True
         )
@@ -258,6 +259,8 @@ class Loop:
         engine = self._engine or self._host.engine()
         message_id = await self._message_start(engine)
         await self._room()
+        if not self._closing:
+            await anyio.lowlevel.checkpoint_if_cancelled()  # a cancel that came in time must still count
         message = AssistantMessage(
             message_id=message_id,
             content=content,

@@ -49,6 +49,10 @@ class Response:
         self._call_id = call_id
         self._blocks: dict[int, _Block] = {}
 
+    def is_news(self, event: TextDelta | ThinkingDelta | ToolCallDelta) -> bool:
+        """Whether the event says anything: some servers send pieces without text."""
+        return isinstance(event, ToolCallDelta) or bool(event.text)
+
     def add(self, event: TextDelta | ThinkingDelta | ToolCallDelta) -> MessageDelta | None:
         """Take a piece; give what a live client should see of it, if anything."""
         if isinstance(event, ToolCallDelta):

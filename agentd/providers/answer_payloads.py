@@ -1,12 +1,14 @@
 """What a model server's answer says, as JSON values, sans I/O.
 
 An answer is a stream of server-sent events with one JSON value each. Some servers do not stream though they
-were asked to, and send one JSON value; some send a page of HTML. The first byte tells which it is.
+were asked to, and send one JSON value; some send a page of HTML. The first byte tells which it is. Google
+breaks off a stream with an error that is no event but bare JSON over many lines: here it is one, "error".
 """
 
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from agentd.providers.json_text import parse_json
@@ -38,6 +40,7 @@ class AnswerPayloads:
         """Whether the answer is a page of HTML."""
         self._provider = provider
         self._stream = EventStream()
+        self._stray = 0
         self._json: bytearray | None = None
         self._began = False
         self._logged_noise = False
@@ -52,7 +55,7 @@ class AnswerPayloads:
         if self._json is not None:
             self._json += data
             return ()
-        return self._payloads(self._stream.feed(data))
+        return chain(self._payloads(self._stream.feed(data)), self._bare())
 
     def close(self) -> Iterable[Payload]:
         """No more bytes: give what was left open."""
@@ -60,7 +63,7 @@ class AnswerPayloads:
             value = parse_json(self._json.decode(errors="replace"))
             return () if value is None else (Payload(value, whole=True),)
         try:
-            return self._payloads(self._stream.close())
+            return chain(self._payloads(self._stream.close()), self._bare())
         except TruncatedEventStream as error:
             _log.warning("%s: %s", self._provider, error)
             return ()
@@ -74,6 +77,20 @@ class AnswerPayloads:
     def _payloads(self, events: Iterable[ServerSentEvent]) -> Iterator[Payload]:
         for event in events:
             yield from self._read(event.data.strip(), event.event)
+
+    def _bare(self) -> Iterator[Payload]:
+        """The error, perhaps in a list, in lines between the events, once its last line has come."""
+        lines = self._stream.stray
+        if self.ended or self._stray == len(lines):
+            return
+        self._stray = len(lines)
+        start = next((number for number, line in enumerate(lines) if line[0] in "{["), None)
+        if start is not None and lines[-1].rstrip()[-1:] in ("}", "]"):
+            value = parse_json("\n".join(lines[start:]))
+            if isinstance(value, list) and value:
+                value = value[0]
+            if isinstance(value, dict) and "error" in value:
+                yield Payload(value, "error")
 
     def _read(self, data: str, event: str) -> Iterator[Payload]:
         if self.ended or self.is_page:

@@ -10,6 +10,7 @@ SCRIPTED = "scripted"
 
 _MODULES = {
     "openai-chat": "agentd.providers.openai_chat",
+    "openai-responses": "agentd.providers.openai_responses",
     "anthropic": "agentd.providers.anthropic",
 }
 APIS = tuple(_MODULES)
@@ -57,6 +58,10 @@ def open_provider(address: ProviderAddress, api_key: str | None) -> Provider:
         from agentd.providers.openai_chat import OpenAIChat
 
         return OpenAIChat(address.name, address.base_url, api_key)
+    if address.api == "openai-responses":
+        from agentd.providers.openai_responses import OpenAIResponses
+
+        return OpenAIResponses(address.name, address.base_url, api_key)
     if address.api == "anthropic":
         from agentd.providers.anthropic import Anthropic
 

@@ -14,21 +14,17 @@ Every event is a whole GenerateContentResponse that holds the next parts. What f
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 """
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from agentd.providers.answer_payloads import AnswerPayloads, Payload
 from agentd.providers.base import ProviderError, StreamEnd, StreamEvent, TextDelta, ThinkingDelta
 from agentd.providers.gemini_calls import FunctionCalls
 from agentd.providers.gemini_parts import SIGNATURE, KeptParts
 from agentd.providers.gemini_stop import blocked_error, empty_error, stop_of, word
 from agentd.providers.gemini_usage import UsageCounts
 from agentd.providers.http_errors import Peer, error_from_payload, truncated_error, wrong_page_error
-from agentd.providers.json_text import parse_json
-from agentd.providers.sse import EventStream, ServerSentEvent, TruncatedEventStream
 from agentd.providers.surrogates import SurrogatePairs
-
-_log = logging.getLogger(__name__)
 
 _SIGNS = frozenset(("thought", SIGNATURE, "thought_signature"))
 """The fields of a part that say nothing by themselves."""
@@ -41,10 +37,7 @@ class GeminiDecoder:
         self.done = False
         """Whether all has been said, so that the connection can be left without waiting for its end."""
         self._peer = peer
-        self._stream = EventStream()
-        self._stray = 0
-        self._json: bytearray | None = None
-        self._began_reading = False
+        self._payloads = AnswerPayloads(peer.provider)
         self._chunks = 0
         self._failure: ProviderError | None = None
         self._finish: str | None = None
@@ -59,7 +52,6 @@ class GeminiDecoder:
         self._kept = KeptParts()
         self._has_other_parts = False
         self._pairs = SurrogatePairs()
-        self._logged_noise = False
 
     @property
     def finish_reason(self) -> str | None:
@@ -68,36 +60,18 @@ class GeminiDecoder:
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take the next bytes; give what they say."""
-        if not self._began_reading:
-            data = data.lstrip()
-            if not data:
-                return []
-            self._begin(data[:1])
-        if self.done:
-            return []
-        if self._json is not None:
-            self._json += data
-            return []
-        events = self._take_events(self._stream.feed(data))
-        self._look_for_error()
+        events: list[StreamEvent] = []
+        if not self.done:
+            self._take(self._payloads.feed(data), events)
         return events
 
     def close(self) -> list[StreamEvent]:
         """The connection has ended; give what its last bytes say."""
-        if self.done:
-            return []
         events: list[StreamEvent] = []
-        if self._json is not None:
-            self._take_json(bytes(self._json), events)
-        else:
-            try:
-                events += self._take_events(self._stream.close())
-            except TruncatedEventStream as error:
-                _log.warning("%s: %s", self._peer.provider, error)
-            self._look_for_error()
         if not self.done:
-            events += self._calls.close(cut=self._finish == "MAX_TOKENS")
-        self.done = True
+            self._take(self._payloads.close(), events)
+        if not self.done:
+            self._complete(events)
         return events
 
     def end(self, lost: str = "") -> StreamEnd:
@@ -116,13 +90,9 @@ class GeminiDecoder:
             raise empty_error(self._peer, usage)
         return StreamEnd(stop, usage, self._finish, self._kept.replay())
 
-    def _begin(self, first: bytes) -> None:
-        """Tell by the first byte what is coming: a stream, plain JSON or a page of HTML."""
-        self._began_reading = True
-        if first in (b"{", b"["):
-            self._json = bytearray()
-        elif first == b"<":
-            self._fail(wrong_page_error(self._peer, 200, "what looks like HTML"))
+    def _complete(self, events: list[StreamEvent]) -> None:
+        events += self._calls.close(cut=self._finish == "MAX_TOKENS")
+        self.done = True
 
     def _fail(self, failure: ProviderError) -> None:
         self._failure = failure
@@ -130,53 +100,24 @@ class GeminiDecoder:
 
     # --- payloads ---------------------------------------------------------------------------------
 
-    def _take_json(self, body: bytes, events: list[StreamEvent]) -> None:
-        """A whole answer that was not streamed, or an error that came with HTTP 200."""
-        payload = parse_json(body.decode(errors="replace"))
-        for chunk in payload if isinstance(payload, list) else [payload]:
+    def _take(self, payloads: Iterable[Payload], events: list[StreamEvent]) -> None:
+        for payload in payloads:
+            if not self.done:
+                self._take_payload(payload, events)
+        if self._payloads.is_page:
+            self._fail(wrong_page_error(self._peer, 200, "what looks like HTML"))
+        elif self._payloads.ended and not self.done:  # no word of Google's, but proxies say it
+            self._complete(events)
+
+    def _take_payload(self, payload: Payload, events: list[StreamEvent]) -> None:
+        if payload.event == "error":
+            self._fail(error_from_payload(self._peer, payload.value, self._counts.usage))
+            return
+        for chunk in payload.value if isinstance(payload.value, list) else [payload.value]:
             if isinstance(chunk, dict) and not self.done:
                 self._take_chunk(chunk, events)
-        if payload is not None and not self._chunks and not self.done:
-            self._fail(error_from_payload(self._peer, payload))
-
-    def _take_events(self, received: list[ServerSentEvent]) -> list[StreamEvent]:
-        events: list[StreamEvent] = []
-        for event in received:
-            if self.done:
-                break
-            if event.event == "error":
-                payload = parse_json(event.data)
-                self._fail(error_from_payload(self._peer, payload or event.data, self._counts.usage))
-            else:
-                self._take_data(event.data, events)
-        return events
-
-    def _take_data(self, data: str, events: list[StreamEvent]) -> None:
-        payload = parse_json(data)
-        if payload is None and data.strip() == "[DONE]":  # no word of Google's, but proxies say it
-            events += self._calls.close(cut=self._finish == "MAX_TOKENS")
-            self.done = True
-        elif payload is None and not self._logged_noise:
-            self._logged_noise = True
-            _log.warning("%s: skipped data that is no JSON (%d characters)", self._peer.provider, len(data))
-        for chunk in payload if isinstance(payload, list) else [payload]:
-            if isinstance(chunk, dict) and not self.done:
-                self._take_chunk(chunk, events)
-
-    def _look_for_error(self) -> None:
-        """An error between the events: JSON whose last line has come."""
-        lines = self._stream.stray
-        if self.done or self._stray == len(lines):
-            return
-        self._stray = len(lines)
-        if lines[-1].rstrip()[-1:] not in ("}", "]"):
-            return
-        start = next((at for at, line in enumerate(lines) if line[:1] in ("{", "[")), 0)
-        payload = parse_json("\n".join(lines[start:]))
-        if isinstance(payload, list) and payload:
-            payload = payload[0]
-        if isinstance(payload, dict) and payload.get("error"):
-            self._fail(error_from_payload(self._peer, payload, self._counts.usage))
+        if payload.whole and not self._chunks and not self.done:
+            self._fail(error_from_payload(self._peer, payload.value))
 
     def _take_chunk(self, chunk: dict[str, Any], events: list[StreamEvent]) -> None:
         has_counts = self._counts.add(chunk.get("usageMetadata"))

@@ -141,6 +141,6 @@ def _assemble(
         start_soon=tasks.start_soon,
     )
     sessions = Sessions(data_dir(os.environ) / "sessions", house)
-    methods = Methods(connection, face, house, engines, sessions, lifetime)
+    methods = Methods(connection, face, house, engines, sessions, lifetime, door)
     door.serve(methods.requests(), methods.notices(), language_server.take)
     return _Server(door, lifetime, sessions, engines, language_server)

@@ -50,6 +50,12 @@ class FoldersParams(Wire):
     event: FoldersChange
 
 
+class ProgressCancelParams(Wire):
+    """`window/workDoneProgress/cancel`."""
+
+    token: str | int
+
+
 def client_options(params: InitializeParams) -> ClientOptions | None:
     """What the client says of itself in an `agentd` object. Raises `RpcError` naming the path."""
     holders = (
@@ -57,7 +63,7 @@ def client_options(params: InitializeParams) -> ClientOptions | None:
         ("/capabilities/experimental/agentd", params.capabilities.get("experimental")),
     )
     for path, holder in holders:
-        if isinstance(holder, dict) and "agentd" in holder:
+        if isinstance(holder, dict) and holder.get("agentd") is not None:
             return validate_options(holder["agentd"], path)
     return None
 

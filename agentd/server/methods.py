@@ -1,7 +1,7 @@
 """agentd's requests: one short function each, from the params of the wire to what sessions do."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentd import __version__
@@ -12,13 +12,16 @@ from agentd.server.connection import (
     Connection,
     FoldersParams,
     InitializeParams,
+    ProgressCancelParams,
     client_options,
 )
-from agentd.server.door import Method, Notice, Request
+from agentd.server.door import Door, Method, Notice, Request
 from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
+from agentd.server.progress import Progress, ProgressTokens, Token
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
+from agentd.sessions.run import Run
 from agentd.sessions.session import Session, blocks_of
 from agentd.sessions.state import title_of_blocks
 from agentd.sessions.store import Sessions
@@ -34,7 +37,9 @@ class Methods:
     engines: ConfiguredEngines
     sessions: Sessions
     lifetime: Lifetime
+    door: Door
     position_encoding: str = "utf-16"
+    tokens: ProgressTokens = field(default_factory=ProgressTokens)
 
     def requests(self) -> Mapping[str, Method]:
         """Every request that is served."""
@@ -60,6 +65,7 @@ class Methods:
         """Every notification that is acted on, but those of documents."""
         return {
             "agentd/trust/didChange": Notice(wire.TrustParams, self.trust_changed),
+            "window/workDoneProgress/cancel": Notice(ProgressCancelParams, self.progress_cancelled),
             "workspace/didChangeWorkspaceFolders": Notice(FoldersParams, self.folders_changed),
         }
 
@@ -91,7 +97,26 @@ class Methods:
     ) -> wire.PromptResult | wire.PromptAccepted:
         """Run a prompt in the session it names, else in the workspace's latest, else in a new one."""
         session = await self._session_for(params)
-        return await session.prompt(params, request.on_cancel)
+        self.sessions.used(session)
+        if params.work_done_token is None or params.wait != "completed":
+            return await session.prompt(params, lambda run: request.on_cancel(run.cancel))
+        return await self._prompt_with_progress(session, params, request, params.work_done_token)
+
+    async def _prompt_with_progress(
+        self, session: Session, params: wire.PromptParams, request: Request, token: Token
+    ) -> wire.PromptResult | wire.PromptAccepted:
+        progress = Progress(self.door, token)
+
+        def started(run: Run) -> None:
+            run.watch(progress.follow)
+            self.tokens.add(token, run.cancel)
+            request.on_cancel(run.cancel)
+
+        try:
+            return await session.prompt(params, started)
+        finally:
+            self.tokens.remove(token)
+            progress.end()
 
     async def _session_for(self, params: wire.PromptParams) -> Session:
         if params.session_id is not None:
@@ -227,3 +252,7 @@ class Methods:
         """The sessions of folders that went are closed."""
         for gone in self.connection.change_folders(params.event):
             self.house.start_soon(self.sessions.close_below, gone)
+
+    def progress_cancelled(self, params: ProgressCancelParams) -> None:
+        """The user stopped a prompt from its progress bar."""
+        self.tokens.cancel(params.token)

@@ -69,8 +69,8 @@ class House:
     def notices(self) -> Iterator[Notice]:
         """What the user should know before the first prompt of the process; once."""
         if not self._notified:
-            self._notified.append(True)
             yield from (Notice(severity=p.severity, message=p.message) for p in self.settings.problems)
+            self._notified.append(True)
 
     def check_mode(self, mode: Mode | None) -> None:
         """Raise `RpcError` unsupported for a mode that may not be chosen here."""

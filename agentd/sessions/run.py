@@ -71,6 +71,7 @@ class Run:
         self._mode = params.mode
         self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
         self._live = LivePart()
+        self._watch: Callable[[DurableEvent | LiveEvent], None] = lambda event: None
         self._has_user_message = bool(blocks)
         user = None
         if blocks:
@@ -136,6 +137,10 @@ class Run:
         """What it has said so far."""
         return self._live.read()
 
+    def watch(self, function: Callable[[DurableEvent | LiveEvent], None]) -> None:
+        """Have each event of the run told to this function as well."""
+        self._watch = function
+
     def refresh(self, changed: Collection[str]) -> None:
         """These fields of the session were changed while this runs: the newer word counts."""
         base = self._log.state.base
@@ -196,6 +201,7 @@ class Run:
     async def emit(self, event: DurableEvent | LiveEvent) -> None:
         """Journal and send an event, then wait until what it gates is safe."""
         self._live.follow(event)
+        self._watch(event)
         if isinstance(event, MessageUpdate | ToolExecutionUpdate):
             self._log.send(event, self.prompt_id)
             return

@@ -86,17 +86,17 @@ class Session:
     # --- prompt and cancel ------------------------------------------------------------------------
 
     async def prompt(
-        self, params: PromptParams, on_start: Callable[[Callable[[], None]], None] = lambda cancel: None
+        self, params: PromptParams, on_start: Callable[[Run], None] = lambda run: None
     ) -> PromptResult | PromptAccepted:
         """Run a prompt, or join or recall the one of the same id, and give its result.
 
-        `on_start` is handed a function that cancels the run, before anything of it happens. Raises `RpcError`
+        `on_start` is handed the run before anything of it happens. Raises `RpcError`
         for a prompt that never began: sessionBusy, noModel, unsupported, outsideWorkspace, invalidParams.
         """
         run = await self._run_for(params)
         if isinstance(run, PromptResult):
             return run
-        on_start(run.cancel)
+        on_start(run)
         if params.wait == "accepted":
             await run.accepted.wait()
             if run.result is not None and run.result.error is not None and run.result.error.kind == "storage":

@@ -119,12 +119,11 @@ class Sessions:
             if session is None:
                 session = await self._load(session_id)
                 self._open[session_id] = session
-            self._latest[session.root] = session_id
             return session
 
-    def is_open(self, session_id: str) -> Session | None:
-        """The session, where it is open already."""
-        return self._open.get(session_id)
+    def used(self, session: Session) -> None:
+        """A prompt came to this session: the next one that names none comes here too."""
+        self._latest[session.root] = session.session_id
 
     @asynccontextmanager
     async def choosing(self, root: Path) -> AsyncIterator[None]:
@@ -177,11 +176,11 @@ class Sessions:
     # --- reading ----------------------------------------------------------------------------------
 
     async def get(self, params: SessionGetParams) -> SessionGetResult:
-        """A session's messages; read only where another process holds it."""
+        """A session's messages; only read where it cannot be taken over (held elsewhere, disk full)."""
         try:
             session = await self.open(params.session_id)
         except RpcError as error:
-            if error.kind not in ("sessionLocked", "unsupported"):
+            if error.kind not in ("sessionLocked", "unsupported", "storage"):
                 raise
             path = self._find(params.session_id)
             state = await anyio.to_thread.run_sync(_read_state, path, params.session_id)

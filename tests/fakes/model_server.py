@@ -157,6 +157,26 @@ class ModelServer:
             if not self._changed.wait_for(reached, timeout):
                 raise AssertionError(f"no {what} within {timeout:g} s: {len(self.requests)} requests came")
 
+    # --- the wire format, which a server of another API has its own of ----------------------------
+
+    path = "/chat/completions"
+
+    def fault_of(self, request: Recorded) -> str | None:
+        """The first thing that a strict server would refuse in a request, or None."""
+        return wire_fault(request.body)
+
+    def events(self, response: Mapping[str, Any], request: Recorded) -> Iterator[bytes]:
+        """A scripted response as the events of a stream."""
+        return chat_events(response, request.body)
+
+    def failure(self, failure: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
+        """A scripted error as status, headers and body of an HTTP answer."""
+        return http_error(failure)
+
+    def refusal(self, status: int, message: str) -> Raw:
+        """The answer to a request that is not one to play the script for."""
+        return http_error_answer(status, message)
+
     # --- for the exchanges ------------------------------------------------------------------------
 
     def receive(self, request: Recorded) -> Mapping[str, Any] | Raw:
@@ -164,14 +184,14 @@ class ModelServer:
         with self._changed:
             self.requests.append(request)
             self._changed.notify_all()
-            if not request.path.split("?")[0].endswith("/chat/completions"):
-                return http_error_answer(404, f"no such path: {request.path}")
-            fault = wire_fault(request.body) if self._strict else None
+            if not request.path.split("?")[0].endswith(self.path):
+                return self.refusal(404, f"no such path: {request.path}")
+            fault = self.fault_of(request) if self._strict else None
             if fault is not None:
                 self.faults.append(fault)
-                return http_error_answer(400, f"invalid request: {fault}")
+                return self.refusal(400, f"invalid request: {fault}")
             if not self._responses:
-                return http_error_answer(400, "the script has no more responses")
+                return self.refusal(400, "the script has no more responses")
             last = self._repeat and len(self._responses) == 1
             response = self._responses[0] if last else self._responses.popleft()
         return response(request) if callable(response) else response
@@ -206,12 +226,13 @@ class _Exchange(BaseHTTPRequestHandler):
         except ValueError:
             body = None
         headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self.model_server.receive(Recorded(self.path, headers, body, raw, self.client_address[1]))
+        request = Recorded(self.path, headers, body, raw, self.client_address[1])
+        answer = self.model_server.receive(request)
         try:
             if isinstance(answer, Raw):
                 self._send_raw(answer)
             else:
-                self._send_scripted(answer, body)
+                self._send_scripted(answer, request)
         except (BrokenPipeError, ConnectionResetError):
             self._leave()
 
@@ -237,15 +258,15 @@ class _Exchange(BaseHTTPRequestHandler):
         else:
             self.wfile.write(b"0\r\n\r\n")
 
-    def _send_scripted(self, response: Mapping[str, Any], request: Mapping[str, Any]) -> None:
+    def _send_scripted(self, response: Mapping[str, Any], request: Recorded) -> None:
         failure = response.get("error")
         if failure and not response.get("content"):
-            status, headers, payload = http_error(failure)
+            status, headers, payload = self.model_server.failure(failure)
             self._send_raw(Raw(payload, status, headers))
             return
         self._send_head(200, EVENT_STREAM)
         delay = response.get("delayMs", 0) / 1000
-        for event in chat_events(response, request):
+        for event in self.model_server.events(response, request):
             if delay:
                 time.sleep(delay)
             self._write(event)

@@ -91,6 +91,8 @@ def test_the_reference_names_every_method_that_is_announced() -> None:
 
 def test_the_reference_names_no_error_kind_that_there_is_not() -> None:
     section = REFERENCE.read_text("utf-8").split("## Errors")[1].split("```")[0]
-    named = {kind for row in section.splitlines() if row.startswith("| -") for kind in re.findall(r"`(\w+)`", row)}
+    named = {
+        kind for row in section.splitlines() if row.startswith("| -") for kind in re.findall(r"`(\w+)`", row)
+    }
     assert named <= set(KINDS)
     assert {"noModel", "storage", "sessionLocked"} <= named

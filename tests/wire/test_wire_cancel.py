@@ -8,7 +8,7 @@ from wire.harness import Daemon, Json, notification, request
 from wire.home import Home
 from wire.order import SAID, USER, assert_well_formed, called, shape, turn, units
 from wire.processes import processes_with, sleepers, unique_sleep, until
-from wire.runs import chat_with, run_events
+from wire.runs import assert_paired, assert_takes_the_next_prompt, chat_with, run_events
 from wire.scripts import reply, text, tool
 
 
@@ -18,26 +18,6 @@ def messages_said(chat: Chat) -> list[Json]:
         for params in chat.notifications()
         if params["event"]["type"] == "message_end"
     ]
-
-
-def assert_takes_the_next_prompt(chat: Chat, home: Home, about: str) -> list[Json]:
-    """The session goes on; gives the messages of its next request."""
-    assert chat.run(about, model=home.script(reply("on we go")))["text"] == "on we go"
-    assert_well_formed(chat.notifications())
-    messages: list[Json] = home.model_requests(about)[-1]["messages"]
-    return messages
-
-
-def assert_paired(messages: list[Json]) -> None:
-    """Each call has exactly one result right behind its message, in call order, and there are no others."""
-    rest = list(messages)
-    while rest:
-        message = rest.pop(0)
-        assert message["role"] != "tool_result"
-        if message["role"] == "assistant":
-            for block in message["content"]:
-                if block["type"] == "tool_call":
-                    assert rest.pop(0)["toolCallId"] == block["id"]
 
 
 def test_a_cancel_in_the_stream_keeps_what_was_said(daemon: Daemon, shared_home: Home) -> None:
@@ -387,55 +367,3 @@ def test_updates_after_a_read_go_on_at_the_offsets_of_its_partial(daemon: Daemon
             )
             assert following["offset"] == sum(units(block["text"]) for block in partial["content"])
     chat.result(prompt)
-
-
-def test_a_cancel_at_any_moment_leaves_all_closed(daemon: Daemon, shared_home: Home) -> None:
-    calls = [
-        tool("bash", {"command": "echo a; sleep 0.005"}),
-        tool("missing"),
-        tool("write_file", {"file_path": "a.txt", "content": "x"}),
-    ]
-    chat = chat_with(daemon, shared_home)
-    states = set()
-    for number in range(45):
-        model = shared_home.script(
-            reply("said", *calls, chunkSize=8, delayMs=1), reply("done", chunkSize=1, delayMs=1)
-        )
-        since = len(daemon.messages)
-        prompt = chat.start(promptId=f"moment-{number}", model=model)
-        # The cancel follows the message of this number: some prompt reaches every event of a run.
-        daemon.wait(
-            lambda m, since=since, number=number, prompt=prompt: (
-                m.get("id") == prompt or len(daemon.messages) > since + number
-            ),
-            since,
-        )
-        state = chat.cancel()["state"]
-        result = chat.result(prompt)
-        assert (state, result["stopReason"]) in (("cancelled", "aborted"), ("notRunning", "stop"))
-        states.add(state)
-    assert states == {"cancelled", "notRunning"}
-    assert_paired(assert_takes_the_next_prompt(chat, shared_home, "after every moment"))
-
-
-def test_a_cancel_while_words_stream_says_the_same_to_everyone(daemon: Daemon, shared_home: Home) -> None:
-    chat = chat_with(daemon, shared_home)
-    for number in range(100):
-        prompt_id = f"words-{number}"
-        model = shared_home.script(reply("0123456789", chunkSize=1, delayMs=1))
-        since = len(daemon.messages)
-        prompt = chat.start(promptId=prompt_id, model=model)
-        daemon.wait(
-            lambda m, since=since, place=number % 17, prompt=prompt: (
-                m.get("id") == prompt or len(daemon.messages) > since + place
-            ),
-            since,
-        )
-        state, result = chat.cancel()["state"], chat.result(prompt)
-        assert (state, result["stopReason"]) in (("cancelled", "aborted"), ("notRunning", "stop"))
-        streamed = [
-            params["event"]["update"]["delta"]
-            for params in chat.notifications(prompt_id)
-            if params["event"]["type"] == "message_update"
-        ]
-        assert "".join(streamed) == result["text"]

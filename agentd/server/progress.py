@@ -1,0 +1,54 @@
+"""Work-done progress of a prompt whose client asked for it with a token: what is done, step by step."""
+
+from collections.abc import Callable
+from typing import Any
+
+from agentd.protocol.events import AgentStart, DurableEvent, LiveEvent, ToolExecutionStart
+from agentd.server.door import Door
+
+Token = str | int
+
+
+class Progress:
+    """The progress of one prompt, from its start to its end."""
+
+    def __init__(self, door: Door, token: Token) -> None:
+        self._door = door
+        self._token = token
+        self._begun = False
+
+    def follow(self, event: DurableEvent | LiveEvent) -> None:
+        """Tell of an event of the prompt's run, if it is a step."""
+        if isinstance(event, AgentStart):
+            self._begun = True
+            self._send({"kind": "begin", "title": "agentd", "message": "Thinking", "cancellable": True})
+        elif isinstance(event, ToolExecutionStart):
+            self._send({"kind": "report", "message": event.title})
+
+    def end(self) -> None:
+        """The prompt has ended, or never began."""
+        if self._begun:
+            self._send({"kind": "end"})
+
+    def _send(self, value: dict[str, Any]) -> None:
+        self._door.notify("$/progress", {"token": self._token, "value": value})
+
+
+class ProgressTokens:
+    """The prompts that can be cancelled by `window/workDoneProgress/cancel`."""
+
+    def __init__(self) -> None:
+        self._cancels: dict[Token, Callable[[], None]] = {}
+
+    def add(self, token: Token, cancel: Callable[[], None]) -> None:
+        """A prompt began under this token."""
+        self._cancels[token] = cancel
+
+    def remove(self, token: Token) -> None:
+        """The prompt of this token has ended."""
+        self._cancels.pop(token, None)
+
+    def cancel(self, token: Token) -> None:
+        """Cancel the prompt of this token, if it still runs."""
+        if token in self._cancels:
+            self._cancels[token]()
