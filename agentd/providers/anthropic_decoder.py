@@ -110,7 +110,7 @@ class MessagesDecoder:
             self._complete = True
         elif payload.whole or "error" in (payload.event, kind) or (kind is None and fields.get("error")):
             self._fail(error_from_payload(self._peer, value, self._usage.read()))
-        elif fields:
+        elif isinstance(value, dict):
             self._take_event(kind or payload.event, fields, events)
 
     def _take_event(self, kind: Any, event: dict[str, Any], events: list[StreamEvent]) -> None:

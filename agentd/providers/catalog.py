@@ -12,6 +12,7 @@ _MODULES = {
     "openai-chat": "agentd.providers.openai_chat",
     "openai-responses": "agentd.providers.openai_responses",
     "anthropic": "agentd.providers.anthropic",
+    "gemini": "agentd.providers.gemini",
 }
 APIS = tuple(_MODULES)
 """The wire APIs that a provider's settings can name."""
@@ -66,6 +67,10 @@ def open_provider(address: ProviderAddress, api_key: str | None) -> Provider:
         from agentd.providers.anthropic import Anthropic
 
         return Anthropic(address.name, address.base_url, api_key)
+    if address.api == "gemini":
+        from agentd.providers.gemini import Gemini
+
+        return Gemini(address.name, address.base_url, api_key)
     raise ProviderError(
         "bad_request",
         f'Provider "{address.name}" has the unknown api "{address.api}". Known: {", ".join(APIS)}.',

@@ -15,7 +15,7 @@ import httpx
 from agentd.providers.base import ModelRequest
 from agentd.providers.gemini_decoder import GeminiDecoder
 from agentd.providers.gemini_dialect import GEMINI, VERTEX, GeminiDialect, bare_name
-from agentd.providers.gemini_request import generate_body
+from agentd.providers.gemini_request import generate_body, told_to_think
 from agentd.providers.http_answer import Answer
 from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, Timeouts
 from agentd.providers.http_errors import Peer
@@ -52,7 +52,7 @@ class Gemini:
         self._endpoint = Endpoint(name, base_url, api_key, timeouts, usual_end=f"/{dialect.version}")
         self._dialect = dialect
         self._prefix = "" if _names_version(base_url) else f"/{dialect.version}"
-        self._thoughtless: set[str] = set()
+        self._refused: dict[str, set[str]] = {}  # what models do not take of a thinkingConfig, by their names
 
     def stream(self, request: ModelRequest) -> Answer:
         """See `Provider.stream`."""
@@ -75,29 +75,20 @@ class Gemini:
         refused is left out from then on.
         """
         while True:
-            body = generate_body(request, self._dialect)
-            if request.model.name in self._thoughtless:
-                body.get("generationConfig", {}).pop("thinkingConfig", None)
+            dialect, refused = self._dialect, self._refused.get(request.model.name, set())
+            body = generate_body(request, dialect, without=refused)
             response = await self._endpoint.post(peer, path, body, self._headers(peer))
             refusal = await self._endpoint.refusal(peer, response)
             if refusal is None:
                 return response
             bad = refusal.error.status == HTTPStatus.BAD_REQUEST
-            if not (bad and self._gives_way(refusal.text, request, body)):
+            if bad and "parametersJsonSchema" in refusal.text and dialect.schemas == "json":
+                self._dialect = replace(dialect, schemas="subset")
+            elif bad and "thinking" in refusal.text.lower() and (told := told_to_think(body)):
+                self._refused[request.model.name] = refused | told
+            else:
                 raise refusal.error
-            _log.warning("%s; asking once more without", refusal.error.message)
-
-    def _gives_way(self, refusal: str, request: ModelRequest, body: dict[str, object]) -> bool:
-        """Whether a refused request can be made again without what was refused."""
-        if "parametersJsonSchema" in refusal and self._dialect.schemas == "json":
-            self._dialect = replace(self._dialect, schemas="subset")
-            return True
-        config = body.get("generationConfig")
-        asked = isinstance(config, dict) and "thinkingConfig" in config
-        if asked and re.search(r"thinking[ _]?(?:level|budget|config)", refusal, re.IGNORECASE):
-            self._thoughtless.add(request.model.name)
-            return True
-        return False
+            _log.warning("%s; asking again without that", refusal.error.message)
 
     def _headers(self, peer: Peer) -> dict[str, str]:
         if not peer.secret:

@@ -7,7 +7,7 @@ https://ai.google.dev/api/generate-content
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from agentd.protocol.messages import (
@@ -34,30 +34,43 @@ _NAME_START = re.compile(r"[A-Za-z_]")
 Part = dict[str, Any]
 
 
-def generate_body(request: ModelRequest, dialect: GeminiDialect = GEMINI) -> dict[str, Any]:
-    """The body of the request. Raises `ProviderError` for an image that the model cannot see."""
+def generate_body(
+    request: ModelRequest, dialect: GeminiDialect = GEMINI, *, without: Collection[str] = ()
+) -> dict[str, Any]:
+    """The body of the request. Raises `ProviderError` for an image that the model cannot see.
+
+    `without` names what the model has refused of its thinking, in the words of `told_to_think`.
+    """
     traits = traits_of(request.model.name, dialect)
     body: dict[str, Any] = {"contents": _Contents(request.model, traits).of(request)}
     if request.system.strip():
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     if request.tools:
         body["tools"] = [{"functionDeclarations": [_declaration(tool, dialect) for tool in request.tools]}]
-    if config := _config(request, traits):
+    if config := _config(request, traits, without):
         body["generationConfig"] = config
     return body
 
 
-def _config(request: ModelRequest, traits: Traits) -> dict[str, Any]:
+def told_to_think(body: Mapping[str, Any]) -> set[str]:
+    """What a body says of thinking that can be left out next: how much, else all of it; empty if nothing."""
+    thinking = body.get("generationConfig", {}).get("thinkingConfig")
+    if thinking is None:
+        return set()
+    return set(thinking) - {"includeThoughts"} or {"thinkingConfig"}
+
+
+def _config(request: ModelRequest, traits: Traits, without: Collection[str]) -> dict[str, Any]:
     model = request.model
     config: dict[str, Any] = {}
     if model.max_output is not None:
         config["maxOutputTokens"] = model.max_output
     asked = request.effort if request.effort in model.efforts else None
-    if traits.thinking is not None and (model.reasoning or asked is not None):
-        thinking: dict[str, Any] = {"includeThoughts": True}
-        if asked is not None:
-            thinking |= thinking_amount(asked, traits)
-        config["thinkingConfig"] = thinking
+    thinks = traits.thinking is not None and (model.reasoning or asked is not None)
+    if thinks and "thinkingConfig" not in without:
+        amount = {} if asked is None else thinking_amount(asked, traits)
+        taken = {field: value for field, value in amount.items() if field not in without}
+        config["thinkingConfig"] = {"includeThoughts": True} | taken
     return config
 
 

@@ -161,6 +161,8 @@ class Scan:
         self.unfinished = False
         for number, line in enumerate(file, 1):
             self._take(number, line)
+            if not line.endswith(b"\n"):
+                break  # the end, as it was: a writer may be making the rest of this line right now
 
     def _take(self, number: int, line: bytes) -> None:
         """Look at one line; only the last one can lack its line end."""
@@ -236,6 +238,8 @@ def _read_tail(file: BufferedReader, floor: int, tail_bytes: int) -> list[dict[s
 def _records(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The records of those lines that hold one."""
     for line in lines:
+        if not line.endswith(b"\n"):
+            return  # in the making, as in `Scan`
         record = _decode(line.rstrip(b"\n").lstrip(b"\0"))
         if isinstance(record, dict):
             yield record

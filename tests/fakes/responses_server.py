@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from fakes.model_server import ModelServer, Recorded, Response

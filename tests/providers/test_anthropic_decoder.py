@@ -2,6 +2,7 @@
 
 import json
 import logging
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -513,7 +514,7 @@ def test_a_stream_says_the_same_however_it_is_cut(cuts: list[int], crlf: bool) -
     decoder = MessagesDecoder(PEER)
     events: list[StreamEvent] = []
     places = sorted({0, *cuts, len(body)})
-    for a, b in zip(places, places[1:], strict=False):
+    for a, b in pairwise(places):
         events += decoder.feed(body[a:b])
     events += decoder.close()
     assert (text_of(events), thinking_of(events)) == (text_of(expected), thinking_of(expected))
@@ -522,35 +523,33 @@ def test_a_stream_says_the_same_however_it_is_cut(cuts: list[int], crlf: bool) -
 
 
 VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-2, 3)
-    | st.sampled_from(["", "x", "text", "tool_use", "thinking"]),
+    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["", "x", "text", "tool_use"]),
     lambda inner: (
         st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(["type", "text", "id", "input", "index", "error"]), inner, max_size=3
-        )
+        | st.dictionaries(st.sampled_from(["type", "text", "id", "input", "index"]), inner, max_size=3)
     ),
     max_leaves=6,
 )
+KINDS = ("message_start", "content_block_start", "content_block_delta", "message_delta")
+BLOCKS = ("text", "thinking", "tool_use", "odd")
+DELTAS = ("text_delta", "thinking_delta", "input_json_delta", "signature_delta", "citations_delta")
+
+
+def ill_typed(types: tuple[str, ...], *fields: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects of these types with any values in their fields."""
+    return st.fixed_dictionaries({"type": st.sampled_from(types)}, optional=dict.fromkeys(fields, VALUES))
+
+
 EVENTS = st.fixed_dictionaries(
-    {"type": st.sampled_from(["message_start", "content_block_start", "content_block_delta", "message_delta"])},
+    {"type": st.sampled_from(KINDS)},
     optional={
         "index": VALUES,
         "message": VALUES,
-        "content_block": VALUES
-        | st.fixed_dictionaries({"type": st.sampled_from(["text", "thinking", "tool_use", "odd"])}, optional={
-            "text": VALUES, "thinking": VALUES, "input": VALUES, "citations": VALUES, "caller": VALUES,
-        }),
-        "delta": VALUES
-        | st.fixed_dictionaries(
-            {"type": st.sampled_from(["text_delta", "thinking_delta", "input_json_delta", "signature_delta"])},
-            optional={"text": VALUES, "thinking": VALUES, "partial_json": VALUES, "stop_reason": VALUES},
-        ),
+        "content_block": VALUES | ill_typed(BLOCKS, "text", "thinking", "input", "citations", "caller", "id"),
+        "delta": VALUES | ill_typed(DELTAS, "text", "thinking", "partial_json", "stop_reason", "citation"),
         "usage": VALUES,
     },
-)  # fmt: skip
+)
 
 
 @settings(max_examples=100, deadline=None)
@@ -560,9 +559,8 @@ def test_no_stream_of_ill_typed_events_makes_the_decoder_fail(told: list[dict[st
     events = pieces(decoder, stream(start(), *told, finish()))
     try:
         ended = decoder.end()
-    except ProviderError as error:
-        assert error.message
-        return
+    except ProviderError:
+        return  # a second message, or what looks like an error
     assert json.dumps(ended.provider_data)
     indexes = [event.index for event in events if not isinstance(event, StreamEnd)]
     assert list(dict.fromkeys(indexes)) == list(range(len(set(indexes))))

@@ -1,6 +1,5 @@
 """Prompt and cancel of a session: one at a time, each answered once, and the same twice is the same once."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from agentd.protocol.methods import (
     SessionUpdateParams,
 )
 from agentd.providers.base import StreamEnd, TextDelta, ToolCallDelta
+from agentd.sessions.run import Run
 from agentd.sessions.session import Session
 
 HANG = {"content": [{"type": "text", "text": "so far"}], "hang": True}
@@ -347,8 +347,8 @@ async def test_a_cancel_in_the_same_step_as_its_prompt_asks_no_model(tmp_path: P
     async with home(tmp_path) as living:
         session = await living.new("never")
 
-        def at_once(cancel: Callable[[], None]) -> None:
-            cancel()
+        def at_once(run: Run) -> None:
+            run.cancel()
 
         result = await session.prompt(prompt(prompt_id="p1"), at_once)
         assert isinstance(result, PromptResult)

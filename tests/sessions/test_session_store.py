@@ -155,9 +155,11 @@ async def test_a_prompt_that_names_no_session_goes_to_the_workspaces_latest(tmp_
         first, second = await living.new("a"), await living.new("b")
         assert living.sessions.latest(living.root, None) == second.session_id
         await said(first, prompt_id="p1")
-        await living.sessions.open(first.session_id)
+        living.sessions.used(first)
         assert living.sessions.latest(living.root, None) == first.session_id
         await living.sessions.open(second.session_id)
+        assert living.sessions.latest(living.root, None) == first.session_id, "reading is not using"
+        living.sessions.used(second)
         assert living.sessions.latest(living.root, "p1") == first.session_id, "the one that knows the prompt"
         assert living.sessions.latest(living.root, "p2") == second.session_id
         await living.sessions.close(second.session_id)
