@@ -98,9 +98,7 @@ class Loop:
         self._requests = 0
         self._engine: Engine | None = None
         self._response: Response | None = None  # what the model has said in the open turn
-        self._message_id: str | None = (
-            None  # of the assistant message, once it has begun and until it is whole
-        )
+        self._message_id: str | None = None  # of the assistant message, from its beginning to its end
         self._answer: AssistantMessage | None = None  # the last whole assistant message
         self._results: list[str] = []  # ids of the open turn's tool results
         self._call: RunningCall | None = None

@@ -4,12 +4,9 @@ A session's ids are unique and often the server's own, but may be longer (anothe
 because the server used one twice).
 """
 
-import re
 from hashlib import sha256
 
 MAX_LENGTH = 64
-_FIT = re.compile(r"[A-Za-z0-9_.:~-]{1,64}")
-_ODD = re.compile(r"[^A-Za-z0-9_-]")
 _TAIL = 16  # hexadecimal digits: 64 bits
 
 
@@ -27,10 +24,10 @@ class CallIds:
         """The id to send for an id of the session."""
         if id not in self._sent:
             sent, count = id, 0
-            while not _FIT.fullmatch(sent) or sent in self._taken:
+            while len(sent) > MAX_LENGTH or sent in self._taken:
                 count += 1
-                tail = sha256(f"{count}{id}".encode(errors="replace")).hexdigest()[:_TAIL]
-                sent = f"{_ODD.sub('_', id)[: MAX_LENGTH - _TAIL - 1]}_{tail}"
+                tail = sha256(f"{count}{id}".encode()).hexdigest()[:_TAIL]
+                sent = f"{id[: MAX_LENGTH - _TAIL - 1]}_{tail}"
             self._sent[id] = sent
             self._taken.add(sent)
         return self._sent[id]

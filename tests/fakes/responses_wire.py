@@ -91,7 +91,7 @@ class ResponsesWire:
             sealed = item.get("encrypted_content")
             if item.get("type") == "reasoning" and not sealed and not item.get("content"):
                 yield f"input[{number}]: a reasoning item without any reasoning"
-            if sealed is not None and not sealed.startswith(_seal(model, "")):
+            if sealed is not None and not sealed.startswith(seal(model, "")):
                 yield f"The encrypted content for item {number} could not be verified."
 
     # --- answers ----------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class ResponsesWire:
                 "summary": [{"type": "summary_text", "text": block["text"]}],
             }
             if ENCRYPTED in request.get("include", ()):
-                item["encrypted_content"] = _seal(request["model"], block["text"])
+                item["encrypted_content"] = seal(request["model"], block["text"])
         elif block["type"] == "text":
             part = {"type": "output_text", "text": block["text"], "annotations": []}
             item = {
@@ -146,7 +146,7 @@ class ResponsesWire:
         return item
 
 
-def _seal(model: str, text: str) -> str:
+def seal(model: str, text: str) -> str:
     """What only this server can open, for one of its models."""
     return base64.b64encode(f"sealed for {model}:".encode()).decode().rstrip("=") + text.encode().hex()
 
