@@ -13,6 +13,7 @@ What is taken away before anything else runs:
 import gc
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -29,6 +30,8 @@ from agentd.server.start import Start
 
 _READ_BYTES = 64 * 1024
 _SERVING = ("serve", "--stdio", "--allow-full")
+_CLIENT_PROCESS = re.compile(r"--clientProcessId=([1-9][0-9]{0,9})")
+"""The editor's process, as vscode-languageclient names it; `processId` in `initialize` says the same."""
 _FLAGS = ("trusted", "permission", "diagnostics", "save")
 
 
@@ -41,22 +44,23 @@ def main(argv: list[str] | None = None) -> int:
     if sys.platform == "win32":
         print("agentd does not run on Windows itself: use it inside WSL.", file=sys.stderr)
         return 2
-    if all(argument in _SERVING or argument.startswith("--clientProcessId=") for argument in arguments):
-        return _serve("--allow-full" in arguments)
+    if all(argument in _SERVING or _CLIENT_PROCESS.fullmatch(argument) for argument in arguments):
+        return _serve(arguments)
     from agentd.cli import main as command_line
 
     return command_line(arguments)
 
 
-def _serve(allow_full: bool) -> int:
+def _serve(arguments: list[str]) -> int:
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         # Nothing is open yet; from `serve` on, signals end the daemon in good order.
         signal.signal(number, lambda *_, code=code: os._exit(code))
     fd_in, fd_out = _take_stdio()
-    start = Start(fd_in, fd_out, FrameReader(LIMITS["maxMessageBytes"]), Secrets(), allow_full)
+    start = Start(fd_in, fd_out, FrameReader(LIMITS["maxMessageBytes"]), Secrets.take_from(os.environ))
+    start.allow_full = "--allow-full" in arguments
+    start.client_process = next((int(m[1]) for m in map(_CLIENT_PROCESS.fullmatch, arguments) if m), None)
     _read_first_frame(start)
     start.answered = _answer_early(start)
-    start.secrets = Secrets.take_from(os.environ)
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # looking for some reads every installed distribution
     gc.disable()  # imports make a hundred thousand objects that all stay
     from agentd.server.app import serve

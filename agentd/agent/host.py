@@ -8,7 +8,7 @@ from agentd.config.sources import Sources
 from agentd.protocol.events import DurableEvent, LiveEvent
 from agentd.protocol.messages import Effort, Message, ToolCall
 from agentd.providers.base import Model, Provider
-from agentd.tools.base import Action, Channel, Tool, Toolbox, ToolContext
+from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Host(Protocol):
         """An id that no other tool call of the session has: the provider's own where it is free."""
         ...
 
-    def tool_context(self, output: Callable[[Channel, str], Awaitable[None]]) -> ToolContext:
+    def tool_context(self, output: LiveOutput) -> ToolContext:
         """What a tool may use."""
         ...
 

@@ -20,8 +20,9 @@ from agentd.agent.request import project
 from agentd.agent.response import Response
 from agentd.agent.tool_calls import (
     ABORTED,
+    ENDING_SECONDS,
     OUTPUT_LIMIT,
-    LiveOutput,
+    LiveUpdates,
     RunningCall,
     describe,
     execute,
@@ -120,6 +121,8 @@ class Loop:
         """Stop the run as soon as can be; it still closes all that is open. Once settled, nothing happens."""
         if self._cancelled_as is None and not self.settled:
             self._cancelled_as = stop
+            if self._call is not None and stop == "interrupted":
+                self._call.patience = ENDING_SECONDS
             self._scope.cancel()
 
     async def run(self) -> AgentEnd:
@@ -281,7 +284,7 @@ class Loop:
     async def _execute(self, call: ToolCall, *, cut: bool) -> None:
         host = self._host
         tool = host.toolbox.get(call.name)
-        output = LiveOutput(host, call.id)
+        output = LiveUpdates(host, call.id)
         context = host.tool_context(output)
         start = describe(call, tool, context)
         await self._room()

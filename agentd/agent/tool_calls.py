@@ -1,14 +1,14 @@
 """One tool call: find, validate, prepare, permit, execute, normalise. Nothing a tool does breaks the loop.
 
 A tool runs in a task of its own, beside the run and not inside it. So a tool that does not heed its
-cancellation cannot hold the run: it is given `ABANDON_SECONDS`, then left behind, and what it says later is
+cancellation cannot hold the run: it is given some patience, then left behind, and what it says later is
 logged and dropped.
 """
 
 import logging
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 from anyio import CancelScope, get_cancelled_exc_class
@@ -23,6 +23,8 @@ from agentd.tools.base import Action, Channel, Description, Tool, ToolContext, T
 log = logging.getLogger(__name__)
 
 ABANDON_SECONDS = 3.0
+ENDING_SECONDS = 0.5
+"""The same when the daemon itself is ending, and has two seconds for everything."""
 LIVE_BYTES_PER_SECOND = 64 * 1024
 
 _MAX_NAME = 64
@@ -50,7 +52,7 @@ def shown(name: str) -> str:
     return name if len(name) <= _MAX_NAME else name[:_MAX_NAME] + "..."
 
 
-class LiveOutput:
+class LiveUpdates:
     """What a running tool says, passed on to the client as it comes, up to a rate.
 
     What exceeds the rate is in the result; the gap shows in `offset`.
@@ -64,14 +66,13 @@ class LiveOutput:
         self._sent = 0
         self.closed = False
 
-    async def __call__(self, channel: Channel, text: str) -> None:
-        """Pass on more output. Waits while the client is slow; silent once the call has ended."""
-        if self.closed or not text:
-            return
+    async def __call__(self, channel: Channel, text: str, left_out: int = 0) -> None:
+        """See `tools.base.LiveOutput`. Silent once the call has ended."""
         text = clean_text(text)
         offset = self._offsets.get(channel, 0)
-        self._offsets[channel] = offset + utf16_length(text)
-        if not self._within_rate(len(text.encode())):
+        self._offsets[channel] = offset + utf16_length(text) + left_out
+        text = self._within_rate(text)
+        if self.closed or not text:
             return
         await self._host.room()
         if self.closed:
@@ -79,24 +80,29 @@ class LiveOutput:
         delta = ToolDelta(channel=channel, offset=offset, delta=text)
         await self._host.emit(ToolExecutionUpdate(tool_call_id=self._call_id, update=delta))
 
-    def _within_rate(self, size: int) -> bool:
+    def _within_rate(self, text: str) -> str:
+        """The beginning of the text that may still be sent in this second."""
         second = math.floor(self._host.sources.monotonic())
         if second != self._second:
             self._second, self._sent = second, 0
-        self._sent += size
-        return self._sent <= LIVE_BYTES_PER_SECOND
+        data = text.encode()
+        room = max(LIVE_BYTES_PER_SECOND - self._sent, 0)
+        self._sent += min(len(data), room)
+        return text if len(data) <= room else data[:room].decode(errors="ignore")
 
 
 @dataclass
 class RunningCall:
     """A tool call from its start event to its result.
 
-    `started` is monotonic, in seconds; `quiescent` is false once its tool had to be left behind.
+    `started` is monotonic, in seconds; `patience` is how many seconds a cancelled tool is given to return;
+    `quiescent` is false once it had to be left behind.
     """
 
     call: ToolCall
     started: float
-    output: LiveOutput
+    output: LiveUpdates
+    patience: float = field(default_factory=lambda: ABANDON_SECONDS)
     result: ToolResult | None = None
     quiescent: bool = True
 
@@ -170,7 +176,7 @@ async def _beside(
         await anyio.lowlevel.checkpoint_if_cancelled()
     except get_cancelled_exc_class():
         scope.cancel()
-        with CancelScope(shield=True), anyio.move_on_after(ABANDON_SECONDS):
+        with CancelScope(shield=True), anyio.move_on_after(running.patience):
             await done.wait()
         running.quiescent = done.is_set()
         raise

@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
         "wrong with it. No key or other secret is shown. Exit code 1 where there are errors.",
     )
     parser.add_argument(
-        "--probe", action="store_true", help="also ask each configured provider whether it answers"
+        "--probe", action="store_true", help="also ask each provider listed whether it answers"
     )
     said = parser.parse_args(argv)
 
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     if said.probe:
         import anyio
 
-        answers = anyio.run(_probe, settings.providers)
+        answers = anyio.run(_probe, _concerned(settings, os.environ))
         _section("providers", iter(answers.items()))
         problems += [problem for problem in map(_unreachable, answers.items()) if problem is not None]
     _section("problems", _told(problems))
@@ -73,18 +73,36 @@ def _configuration(settings: "Settings", environ: Mapping[str, str]) -> Lines:
     yield "model", f"{settings.model or 'none'} ({origins['model']})"
     yield "mode", f"{settings.mode} ({origins['mode']})"
     yield "allow_full", f"{'true' if settings.allow_full else 'false'} ({origins['allow_full']})"
-    for name, provider in settings.providers.items():
-        origin = next((at for key, at in origins.items() if key == f"providers.{name}"), settings.path)
+    for name, provider in _concerned(settings, environ).items():
+        origin = next((at for key, at in origins.items() if key == f"providers.{name}"), "built in")
         yield "provider", f"{name}: {provider.api} at {provider.base_url} ({origin})"
         yield "", f"models: {', '.join(provider.models) or 'none described'}; {_key(provider, environ)}"
 
 
+def _concerned(settings: "Settings", environ: Mapping[str, str]) -> "dict[str, ProviderSettings]":
+    """The providers of the file, and those built in that are used, moved or have a key."""
+    used = (settings.model or "").partition("/")[0]
+    return {
+        name: provider
+        for name, provider in settings.all_providers.items()
+        if name in settings.providers
+        or name == used
+        or f"providers.{name}" in settings.origins
+        or _set_key(provider, environ) is not None
+    }
+
+
 def _key(provider: "ProviderSettings", environ: Mapping[str, str]) -> str:
     """Whether there is a key; never the key."""
-    name = provider.api_key_env
-    if name is None:
+    if not provider.key_variables:
         return "no key"
-    return f"key from {name}, which is {'set' if environ.get(name, '').strip() else 'not set'}"
+    name = _set_key(provider, environ)
+    return f"key from {name or ' or '.join(provider.key_variables)}, which is {'set' if name else 'not set'}"
+
+
+def _set_key(provider: "ProviderSettings", environ: Mapping[str, str]) -> str | None:
+    """The variable that the key comes from."""
+    return next((name for name in provider.key_variables if environ.get(name, "").strip()), None)
 
 
 def _model_problems(settings: "Settings") -> Iterator["Problem"]:
@@ -129,6 +147,9 @@ async def _probe(providers: "Mapping[str, ProviderSettings]") -> dict[str, str]:
     own_machine = dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]"))  # never by a proxy
     async with httpx.AsyncClient(timeout=PROBE_SECONDS, mounts=own_machine) as client:
         for name, provider in providers.items():
+            if provider.base_url is None:
+                answers[name] = f"{_NO_ANSWER}: set {' or '.join(provider.base_url_variables)}"
+                continue
             try:
                 response = await client.get(f"{provider.base_url}/models")
                 answers[name] = f"answers (HTTP {response.status_code})"

@@ -16,11 +16,15 @@ if TYPE_CHECKING:  # imported when the arguments are known to be good
 Rows = list[tuple[str, ...]]
 
 
-def parse(command: str, description: str, argv: list[str]) -> Namespace:
-    """The options that every inquiry has."""
+def parse(
+    command: str, description: str, argv: list[str], *, operand: tuple[str, str] | None = None
+) -> Namespace:
+    """The options that every inquiry has, and its operand: a name and what it is for, None where left out."""
     parser = ArgumentParser(prog=f"agentd {command}", description=description)
     parser.add_argument("-C", dest="folder", metavar="DIR", default=".", help="the folder to look from")
     parser.add_argument("--json", action="store_true", help="print the daemon's answer as it is, as JSON")
+    if operand is not None:
+        parser.add_argument(operand[0].lower(), metavar=operand[0], nargs="?", help=operand[1])
     said = parser.parse_args(argv)
     if not Path(said.folder).is_dir():
         parser.error(f"{said.folder!r} is no folder")
@@ -44,11 +48,16 @@ def inquire(
     except (RpcError, ConnectionLost, OSError) as error:
         print(f"agentd: {error}", file=sys.stderr)
         return 1
+    show(said, told, rows)
+    return 0
+
+
+def show(said: Namespace, told: "Answer", rows: "Callable[[Answer], Rows]") -> None:
+    """Print an answer as the options want it."""
     if said.json:
         print(json.dumps(told.model_dump(mode="json"), ensure_ascii=False))
     else:
         print_table(rows(told))
-    return 0
 
 
 def print_table(rows: Sequence[tuple[str, ...]]) -> None:

@@ -2,13 +2,13 @@
 
 import anyio
 
-from agentd.cli.terminal import Terminal, cut, one_line, visible
+from agentd.cli.terminal import Terminal, cut, one_line
 from agentd.cli.view import TITLE_COLUMNS, RunView
 from agentd.protocol.messages import EditSubject, PermissionOption, PermissionRequest, PermissionSubject
 from agentd.protocol.methods import PermissionAnswer
-
-PATCH_LINES = 60
-"""A longer change is shown up to here; a question has to fit where it is answered."""
+from agentd.protocol.text import visible
+from agentd.workspace.paths import WorkspaceError, path_of
+from agentd.workspace.secrets import is_secret
 
 
 class Questions:
@@ -59,13 +59,23 @@ class Questions:
 
 def allowing_options(subject: PermissionSubject, mode: str | None, trusted: bool) -> str:
     """The options of `agentd run` under which such a call is not asked about (protocol, section 6)."""
-    wanted = "edit" if isinstance(subject, EditSubject) and mode not in ("edit", "auto", "full") else "full"
+    edits = isinstance(subject, EditSubject) and not _is_guarded(subject.uri)
+    wanted = "edit" if edits and mode not in ("edit", "auto", "full") else "full"
     words = [] if mode == wanted else [f"--mode {wanted}"]
     if wanted == "full":
         words.append("--allow-full")
     if not trusted:
         words.append("--trust")
     return " ".join(words)
+
+
+def _is_guarded(uri: str) -> bool:
+    """Whether a file is one that every mode but full asks about."""
+    try:
+        parts = path_of(uri).parts
+    except WorkspaceError:
+        return True
+    return is_secret(parts) or ".git" in parts
 
 
 def _text(request: PermissionRequest) -> str:
@@ -83,7 +93,7 @@ def _subject(subject: PermissionSubject) -> list[str]:
         case "command":
             return [f"  in {one_line(subject.cwd)}:", *_indented(subject.command)]
         case "edit":
-            return [f"  {one_line(subject.uri)}", *_shortened(_indented(subject.patch))]
+            return [f"  {one_line(subject.uri)}", *_indented(subject.patch)]
         case "read":
             return [f"  {one_line(subject.uri)}"]
         case "fetch":
@@ -97,12 +107,6 @@ def _subject(subject: PermissionSubject) -> list[str]:
 
 def _indented(text: str) -> list[str]:
     return [f"    {line}" for line in visible(text).split("\n")]
-
-
-def _shortened(lines: list[str]) -> list[str]:
-    if len(lines) <= PATCH_LINES:
-        return lines
-    return [*lines[:PATCH_LINES], f"    ... {len(lines) - PATCH_LINES} more lines"]
 
 
 async def _choice(terminal: Terminal, options: tuple[PermissionOption, ...]) -> PermissionAnswer:

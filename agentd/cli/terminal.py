@@ -10,39 +10,15 @@ from typing import TextIO
 
 import anyio
 
+from agentd.protocol.text import visible
+
 PIECE_BYTES = 512
 """What POSIX promises to fit where a descriptor is writable at all (`_POSIX_PIPE_BUF`)."""
-
-_KEPT = "\n\t"
-_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Unicode categories that move the cursor, reorder or hide text."""
-_JOINERS = "\u200c\u200d"
-"""Of these categories, but part of ordinary spelling (Persian, Indic scripts, emoji) and harmless."""
-
-
-def visible(text: str, *, kept: str = _KEPT) -> str:
-    """The same text with control and invisible formatting characters spelled out (ESC as `\\x1b`).
-
-    What models and tools say is not allowed to steer the user's terminal or to make a question look other
-    than it is.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        _spelled(character)
-        if unicodedata.category(character) in _HIDDEN and character not in kept + _JOINERS
-        else character
-        for character in text
-    )
 
 
 def one_line(text: str) -> str:
     """The same text on one line, visible."""
     return visible(" ".join(text.split()), kept="")
-
-
-def _spelled(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def width(text: str) -> int:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 
-from agentd.cli.terminal import Output, cut, one_line, visible
+from agentd.cli.terminal import Output, cut, one_line
 from agentd.protocol.events import (
     CompactionStart,
     Event,
@@ -33,6 +33,7 @@ from agentd.protocol.messages import (
     Usage,
 )
 from agentd.protocol.methods import PromptResult
+from agentd.protocol.text import visible
 
 TICK_SECONDS = 0.25
 TITLE_COLUMNS = 200

@@ -1,4 +1,4 @@
-"""The user's configuration: one TOML file and two variables, checked to the letter.
+"""The user's configuration: one TOML file and some variables, checked to the letter.
 
 Nothing here raises. What is wrong becomes a `Problem` with file, line and key, and what is right still
 counts. A key that is wrong is as if it were not there; a provider that would not work without it is left out.
@@ -8,69 +8,46 @@ No message shows a value that may be a secret. No file of a workspace is read: n
 import os
 import re
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from agentd.config.builtin import BUILT_IN
+from agentd.config.dialects import APIS
 from agentd.config.folders import CONFIG_VARIABLE, config_file
-from agentd.config.secrets import looks_secret
-from agentd.config.toml_table import Document, Table, dotted, meant, shown
-from agentd.protocol.messages import Effort, Mode
+from agentd.config.provider_settings import (
+    ModelSettings,
+    Placed,
+    ProviderSettings,
+    built_in,
+    described,
+    not_known,
+    plain_built_in,
+)
+from agentd.config.toml_table import Document, Table, dotted, shown
+from agentd.protocol.messages import Mode
 from agentd.protocol.methods import Problem
 
-APIS = ("openai-chat",)
-"""The wire APIs a provider may speak."""
+__all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Settings", "load"]
 
 MODEL_VARIABLE = "AGENTD_MODEL"
 
-_BUILT_IN = ("scripted",)
+_NO_NAMES = ("scripted",)
 _TOP = ("model", "mode", "allow_full", "providers")
-_PROVIDER = ("api", "base_url", "api_key_env", "models")
-_MODEL = ("context_window", "max_output", "images", "reasoning", "efforts")
 _MAX_BYTES = 1024 * 1024
+_Providers = dict[str, ProviderSettings]
 _MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_EXAMPLES = {
-    "api": f"write api = {' or '.join(map(shown, APIS))}",
-    "base_url": 'write for example base_url = "http://127.0.0.1:11434/v1"',
-}
-_USE_VARIABLE = (
-    "keys do not belong into this file. Put the key into an environment variable and name that variable "
-    'here: api_key_env = "MY_API_KEY"'
-)
-
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """A model as the user describes it; sizes are tokens, None where it is not said."""
-
-    name: str
-    context_window: int | None = None
-    max_output: int | None = None
-    images: bool = False
-    reasoning: bool = False
-    efforts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ProviderSettings:
-    """A model server. `base_url` has no slash at its end; `api_key_env` names the variable with the key."""
-
-    name: str
-    api: str
-    base_url: str
-    api_key_env: str | None = None
-    models: Mapping[str, ModelSettings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Settings:
     """What is in force, and why.
 
-    `model` is "provider/model". `path` is the file that was read, None where there was none. `origins` says
-    of `model`, `mode`, `allow_full` and each `providers.<name>` where it comes from: `<file>:<line>`,
-    `environment AGENTD_MODEL` or `default`.
+    `model` is "provider/model". `providers` are those of the file, `built_in` the others that there are.
+    `path` is the file that was read, None where there was none. `origins` says of `model`, `mode`,
+    `allow_full` and each `providers.<name>` that is not plainly built in where it comes from:
+    `<file>:<line>`, `environment <variable>` or `default`.
     """
 
     model: str | None = None
@@ -80,6 +57,12 @@ class Settings:
     problems: tuple[Problem, ...] = ()
     path: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
+    built_in: Mapping[str, ProviderSettings] = field(default_factory=plain_built_in)
+
+    @property
+    def all_providers(self) -> Mapping[str, ProviderSettings]:
+        """Those of the file first, then the built-in ones."""
+        return {**self.providers, **self.built_in}
 
 
 def load(environ: Mapping[str, str]) -> Settings:
@@ -153,10 +136,10 @@ def _settings(
 ) -> Settings:
     top = Table(document, (), values)
     for name, _ in top.unknown(_TOP):
-        top.complain(name, _not_known(name, _TOP))
+        top.complain(name, not_known(name, _TOP))
     model, model_origin = _model(top, environ)
     mode, allow_full = _mode(top)
-    providers = _providers(top)
+    providers, beside, variables = _providers(top, environ)
     origins = {
         "model": model_origin,
         "mode": document.origin(("mode",)) if mode else "default",
@@ -164,8 +147,14 @@ def _settings(
         if allow_full
         else "default",
         **{dotted(("providers", name)): document.origin(("providers", name)) for name in providers},
+        **{
+            dotted(("providers", name)): f"environment {variable}"
+            for name, variable in variables.items()
+            if name in beside
+        },
     }
-    return Settings(model, mode or "ask", allow_full, providers, _sorted(document.problems), path, origins)
+    problems = _sorted(document.problems)
+    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside)
 
 
 def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:
@@ -196,96 +185,35 @@ def _mode(top: Table) -> tuple[Mode | None, bool]:
     return None, False
 
 
-def _providers(top: Table) -> dict[str, ProviderSettings]:
+def _providers(top: Table, environ: Mapping[str, str]) -> tuple[_Providers, _Providers, dict[str, str]]:
+    """The providers of the file, the built-in ones beside them, and the variables that say where they are.
+
+    A built-in provider that the file describes wrongly is left out: its own address is not the meant one.
+    """
     table = top.table("providers")
-    found = {}
+    found: _Providers = {}
+    beside: _Providers = {}
+    variables: dict[str, str] = {}
+
+    def add(name: str, placed: Placed, providers: _Providers) -> None:
+        if placed.flaw is not None:
+            problem = f"{placed.variable}: {placed.flaw}; correct or unset the variable"
+            top.document.problems.append(Problem(severity="error", message=problem))
+        if placed.provider is not None:
+            providers[name] = placed.provider
+            if placed.variable is not None:
+                variables[name] = placed.variable
+
     for name in table or ():
         assert table is not None
-        if "/" in name or not name.strip() or name in _BUILT_IN:
+        if "/" in name or not name.strip() or name in _NO_NAMES:
             table.complain(name, 'cannot be a provider\'s name; use another, without "/"')
-        elif (entry := table.table(name)) is not None and (provider := _provider(name, entry)) is not None:
-            found[name] = provider
-    return found
-
-
-def _provider(name: str, table: Table) -> ProviderSettings | None:
-    """The provider that a table describes; None where it would not work, or would not be safe."""
-    api = table.choice("api", APIS)
-    base_url = _base_url(table)
-    api_key_env = table.text("api_key_env")
-    if api_key_env is not None and not _VARIABLE.fullmatch(api_key_env):
-        table.complain("api_key_env", "has to be the name of an environment variable, not a key itself")
-    models = _models(table)
-    for missing in ("api", "base_url"):
-        if missing not in table:
-            table.complain(missing, f"is missing; {_EXAMPLES[missing]}")
-    usable = table.is_sound
-    for key, _ in table.unknown(_PROVIDER):
-        table.complain(key, _not_known(key, _PROVIDER))
-        usable = usable and not looks_secret(key)
-    if not usable or api is None or base_url is None:
-        return None
-    return ProviderSettings(name, api, base_url, api_key_env, models)
-
-
-def _base_url(table: Table) -> str | None:
-    """The address of a model server. What is said about a wrong one never shows it: it may hold a key."""
-    from urllib.parse import parse_qsl, urlsplit
-
-    text = table.text("base_url")
-    if text is None:
-        return None
-    try:
-        parts = urlsplit(text)
-        has_port = parts.port is None or parts.port > 0
-    except ValueError:
-        table.complain("base_url", f"is no valid address; {_EXAMPLES['base_url']}")
-        return None
-    if "@" in parts.netloc or any(looks_secret(name) for name, _ in parse_qsl(parts.query)):
-        table.complain("base_url", f"holds credentials; {_USE_VARIABLE}")
-    elif parts.scheme not in ("http", "https"):
-        table.complain("base_url", f"has to begin with http:// or https://; {_EXAMPLES['base_url']}")
-    elif not parts.hostname or not has_port or not text.isprintable() or " " in text:
-        table.complain("base_url", f"is no valid address; {_EXAMPLES['base_url']}")
-    else:
-        return text.rstrip("/")
-    return None
-
-
-def _models(provider: Table) -> dict[str, ModelSettings]:
-    """The models of a provider, those left out of which something is wrong that counts."""
-    table = provider.table("models")
-    found = {}
-    for name in table or ():
-        assert table is not None
-        if (entry := table.table(name)) is not None:
-            model = ModelSettings(
-                name,
-                context_window=entry.count("context_window"),
-                max_output=entry.count("max_output"),
-                images=entry.flag("images") or False,
-                reasoning=entry.flag("reasoning") or False,
-                efforts=entry.choices("efforts", get_args(Effort)) or (),
-            )
-            usable = entry.is_sound
-            for key, value in entry.unknown(_MODEL):
-                is_part_of_name = isinstance(value, dict)
-                entry.complain(key, _dotted_name(entry, key) if is_part_of_name else _not_known(key, _MODEL))
-                usable = usable and not is_part_of_name
-            if usable:
-                found[name] = model
-    return found
-
-
-def _dotted_name(entry: Table, key: str) -> str:
-    whole = dotted((*entry.path[:-1], f"{entry.path[-1]}.{key}"))
-    return f"is no setting of a model. A name with a dot is written in quotes: [{whole}]"
-
-
-def _not_known(name: str, known: Collection[str]) -> str:
-    if looks_secret(name):
-        return _USE_VARIABLE
-    return f"is no known key{meant(name, known)}; known here: {', '.join(known)}"
+        elif (entry := table.table(name)) is not None:
+            add(name, described(name, entry, environ), found)
+    for name in BUILT_IN:
+        if table is None or name not in table:
+            add(name, built_in(name, environ), beside)
+    return found, beside, variables
 
 
 def _sorted(problems: list[Problem]) -> tuple[Problem, ...]:

@@ -1,5 +1,6 @@
 """Reading a TOML document key by key, with a complaint that names file, line and key of all that is wrong."""
 
+import math
 import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -105,6 +106,30 @@ class Table:
             return None
         return value
 
+    def number(self, name: str, *, zero: bool = False) -> float | None:
+        """A number above zero, or also zero itself."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if type(value) not in (int, float):
+            self.complain(name, f"has to be a number, not {_type_of(value)}")
+        elif not (0 < value < math.inf or (zero and value == 0)):
+            self.complain(name, f"is {value}; it has to be {'0 or more' if zero else 'above 0'}")
+        else:
+            return float(value)
+        return None
+
+    def texts(self, name: str) -> tuple[str, ...] | None:
+        """An array of strings that are not blank."""
+        values = self._read(name, list)
+        if values is None:
+            return None
+        for value in values:
+            if not isinstance(value, str) or not value.strip():
+                self.complain(name, "has to be an array of strings, none of them empty")
+                return None
+        return tuple(values)
+
     def choice(self, name: str, choices: Collection[str]) -> str | None:
         """One of these strings."""
         value = self._read(name, str)
@@ -135,9 +160,12 @@ class Table:
         value = self._values.get(name)
         if value is None or type(value) is kind:  # exactly: true is no number
             return value
-        found = _TYPES.get(type(value), "a date or time")
-        self.complain(name, f"has to be {_TYPES[kind]}, not {found}")
+        self.complain(name, f"has to be {_TYPES[kind]}, not {_type_of(value)}")
         return None
+
+
+def _type_of(value: object) -> str:
+    return _TYPES.get(type(value), "a date or time")
 
 
 def dotted(path: KeyPath) -> str:

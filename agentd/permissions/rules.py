@@ -1,4 +1,4 @@
-"""Answers that are remembered while a session is open.
+"""Answers that are remembered of a session.
 
 A rule covers exactly what the user saw: one command string in one folder, one file, one address, one set of
 arguments. Never a beginning of it: behind an allowed beginning anything can follow.
@@ -17,6 +17,7 @@ from agentd.protocol.messages import (
     PermissionSubject,
     ReadSubject,
 )
+from agentd.protocol.text import visible
 from agentd.workspace.paths import UriError, path_of
 
 _SHOWN = 200
@@ -108,9 +109,5 @@ def _shown(text: str) -> str:
 
     Stricter than the workspace's `shown`, as an answer given here lasts.
     """
-    visible = "".join(letter if letter.isprintable() else _escaped(letter) for letter in text[:_SHOWN])
-    return visible if len(text) <= _SHOWN else f"{visible}… ({len(text)} characters)"
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape", "backslashreplace").decode("ascii")
+    beginning = visible(text[:_SHOWN], kept="")
+    return beginning if len(text) <= _SHOWN else f"{beginning}… ({len(text)} characters)"

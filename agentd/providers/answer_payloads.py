@@ -16,6 +16,9 @@ from agentd.providers.sse import EventStream, ServerSentEvent, TruncatedEventStr
 
 _log = logging.getLogger(__name__)
 
+_MAX_TRIES = 64
+"""How often lines between the events are read as JSON: real errors have few that could be the last."""
+
 
 @dataclass(frozen=True, slots=True)
 class Payload:
@@ -40,7 +43,7 @@ class AnswerPayloads:
         """Whether the answer is a page of HTML."""
         self._provider = provider
         self._stream = EventStream()
-        self._stray = 0
+        self._stray = self._tries = 0
         self._json: bytearray | None = None
         self._began = False
         self._logged_noise = False
@@ -84,13 +87,15 @@ class AnswerPayloads:
         if self.ended or self._stray == len(lines):
             return
         self._stray = len(lines)
-        start = next((number for number, line in enumerate(lines) if line[0] in "{["), None)
-        if start is not None and lines[-1].rstrip()[-1:] in ("}", "]"):
-            value = parse_json("\n".join(lines[start:]))
-            if isinstance(value, list) and value:
-                value = value[0]
-            if isinstance(value, dict) and "error" in value:
-                yield Payload(value, "error")
+        if lines[-1].rstrip()[-1:] not in ("}", "]") or self._tries == _MAX_TRIES:
+            return
+        self._tries += 1
+        start = next((number for number, line in enumerate(lines) if line[0] in "{["), len(lines))
+        value = parse_json("\n".join(lines[start:]))
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, dict) and "error" in value:
+            yield Payload(value, "error")
 
     def _read(self, data: str, event: str) -> Iterator[Payload]:
         if self.ended or self.is_page:

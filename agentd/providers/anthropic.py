@@ -4,14 +4,18 @@ The request is built in `anthropic_request`, the answer read in `anthropic_decod
 `http_endpoint` and `http_answer`; here they meet.
 """
 
+import logging
+import re
+from http import HTTPStatus
+
 import httpx
 
 from agentd.providers.anthropic_decoder import MessagesDecoder
 from agentd.providers.anthropic_models import Dialect
-from agentd.providers.anthropic_request import messages_body
+from agentd.providers.anthropic_request import Body, betas_of, messages_body, shows_thoughts
 from agentd.providers.base import ModelRequest
 from agentd.providers.http_answer import Answer
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, Timeouts
+from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, Refusal, Timeouts
 from agentd.providers.http_errors import Peer
 
 __all__ = ["ANTHROPIC", "BASE_URL", "Anthropic", "Dialect", "Timeouts"]
@@ -20,7 +24,13 @@ BASE_URL = "https://api.anthropic.com"
 ANTHROPIC = Dialect()
 """Anthropic's own dialect."""
 
+_log = logging.getLogger(__name__)
+
 _PATH = "/v1/messages"
+_BAD_THOUGHTS = re.compile(
+    r"invalid `?signature`? in `?thinking|`?thinking`? .{0,80}(?:cannot be modified|must match the param)",
+    re.IGNORECASE,
+)
 
 
 class Anthropic:
@@ -56,20 +66,34 @@ class Anthropic:
         await self._endpoint.aclose()
 
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
-        """Send a request; give the answer's head if it is one to read. Raises `ProviderError`."""
-        body = messages_body(request, self._dialect)
-        response = await self._endpoint.post(peer, _PATH, body, self._headers(peer))
-        refusal = await self._endpoint.refusal(peer, response)
-        if refusal is not None:
-            raise refusal.error
-        return response
+        """Send a request; give the answer's head if it is one to read. Raises `ProviderError`.
 
-    def _headers(self, peer: Peer) -> dict[str, str]:
+        Thinking of earlier turns can become worthless: its signature has another key, or the prompt before it
+        has changed. A request that is refused for that is sent again without it, which is always valid; or
+        the session could not go on.
+        """
+        thoughts = True
+        while True:
+            body = messages_body(request, self._dialect, thoughts=thoughts)
+            response = await self._endpoint.post(peer, _PATH, body, self._headers(peer, body))
+            refusal = await self._endpoint.refusal(peer, response)
+            if refusal is None:
+                return response
+            if not (_refuses_thoughts(refusal) and shows_thoughts(body)):
+                raise refusal.error
+            _log.warning("%s: left out the thinking of earlier turns, which was refused", peer.provider)
+            thoughts = False
+
+    def _headers(self, peer: Peer, body: Body) -> dict[str, str]:
         headers = {"anthropic-version": self._dialect.version}
-        if self._dialect.betas:
-            headers["anthropic-beta"] = ",".join(self._dialect.betas)
+        if betas := betas_of(body, self._dialect):
+            headers["anthropic-beta"] = ",".join(betas)
         if peer.secret and self._dialect.auth == "bearer":
             headers["Authorization"] = f"Bearer {peer.secret}"
         elif peer.secret:
             headers["x-api-key"] = peer.secret
         return headers
+
+
+def _refuses_thoughts(refusal: Refusal) -> bool:
+    return refusal.error.status == HTTPStatus.BAD_REQUEST and _BAD_THOUGHTS.search(refusal.text) is not None

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentd.protocol.messages import AssistantMessage, TextContent, ToolCall
+from agentd.protocol.text import clean_text
 from agentd.providers.base import StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
 from agentd.providers.json_text import parse_json
 
@@ -141,7 +142,14 @@ def replay_data(blocks: Iterable[Block], stop_details: Any) -> dict[str, Any] | 
         data["blocks"] = kept
     if isinstance(stop_details, Mapping):
         data["stopDetails"] = dict(stop_details)
-    return data or None
+    return _storable(data) if data else None
+
+
+def _storable(data: dict[str, Any]) -> dict[str, Any]:
+    """The same with halves of characters joined, or replaced where the other half is missing."""
+    text = json.dumps(data, ensure_ascii=False)
+    cleaned = clean_text(text)
+    return data if cleaned == text else dict(json.loads(cleaned))
 
 
 def blocks_of(message: AssistantMessage, kept: Any, *, unsigned: bool = False) -> list[dict[str, Any]]:

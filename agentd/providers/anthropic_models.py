@@ -1,8 +1,8 @@
 """What Claude models take, by generation, and how a dialect of the Messages API differs.
 
 Facts of Anthropic's API documentation ("Extended thinking", "Adaptive thinking", "Effort"; output limits from
-"Models overview"). A model that this table does not know counts as the newest where its name says Claude, and
-as none of them otherwise.
+"Models overview"). A Claude model whose name tells no version counts as one of the newer, any other model as
+none of them.
 """
 
 import re
@@ -30,6 +30,9 @@ BUDGETS: dict[Effort, int] = {
 MIN_BUDGET = 1024
 """The smallest budget that the API takes."""
 
+BINDING_CONTROLS = "thinking-binding-controls-2026-08-01"
+"""The beta with which a request may say that thinking bound to another prompt is to be dropped."""
+
 DEFAULT_MAX_OUTPUT = 8192
 """The output limit, which the API demands, for a model of which none is known; in tokens."""
 
@@ -42,6 +45,7 @@ class Dialect:
     and `anthropic-beta`. `cache_markers` (0 to 4) is how many blocks a request may mark for the cache: fewer
     where a proxy adds its own. `thinking` is how it is asked for; None: as the model's generation wants it.
     `unsigned_thinking`: the server signs no thinking and still takes it back, which Anthropic's refuses.
+    `binding_controls`: the server knows the beta `BINDING_CONTROLS`; some clouds refuse it.
     """
 
     auth: Literal["x-api-key", "bearer"] = "x-api-key"
@@ -50,6 +54,7 @@ class Dialect:
     cache_markers: int = 4
     thinking: Thinking | None = None
     unsigned_thinking: bool = False
+    binding_controls: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class Generation:
 
 
 _GENERATIONS = (
+    Generation((5, 1), "adaptive", ("low", "medium", "high", "xhigh", "max"), 32_000, binds_thinking=True),
     Generation((4, 7), "adaptive", ("low", "medium", "high", "xhigh", "max"), 32_000),
     Generation((4, 6), "adaptive", ("low", "medium", "high", "max"), 32_000),
     Generation((4, 0), "budget", EFFORTS, 32_000),
@@ -75,8 +81,9 @@ _GENERATIONS = (
     Generation((3, 5), "none", (), 8192),
     Generation((0, 0), "none", (), 4096),
 )
-_BINDING = Generation((5, 1), "adaptive", _GENERATIONS[0].efforts, 32_000, binds_thinking=True)
-"""Fable 5.1, and it alone of its version."""
+_UNBOUND = ("mythos", (5, 1))
+"""The one model since 5.1 that does not bind its thinking."""
+_UNBOUND_GENERATION = _GENERATIONS[1]
 
 _FAMILY_FIRST = re.compile(r"claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _VERSION_FIRST = re.compile(r"claude-(?:instant-|v)?(\d)(?:[-.](\d{1,2}))?(?!\d)")
@@ -96,6 +103,7 @@ def generation_of(model: Model, dialect: Dialect) -> Generation:
         thinking=dialect.thinking or known.thinking,
         efforts=tuple(effort for effort in EFFORTS if effort in model.efforts) or known.efforts or EFFORTS,
         max_output=model.max_output or max(1, max_output),
+        binds_thinking=known.binds_thinking and dialect.binding_controls,
     )
 
 
@@ -115,10 +123,10 @@ def _by_name(name: str) -> Generation | None:
     found = _FAMILY_FIRST.search(name)
     if found is not None:
         family, version = found[1], (int(found[2]), int(found[3] or 0))
-        if family == "fable" and version == _BINDING.since:
-            return _BINDING
+        if (family, version) == _UNBOUND:
+            return _UNBOUND_GENERATION
     elif (found := _VERSION_FIRST.search(name)) is not None:
         version = (int(found[1]), int(found[2] or 0))
     else:
-        return _GENERATIONS[0]
+        return _UNBOUND_GENERATION
     return next(generation for generation in _GENERATIONS if generation.since <= version)

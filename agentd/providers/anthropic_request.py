@@ -21,6 +21,7 @@ from agentd.protocol.messages import (
 )
 from agentd.providers.anthropic_blocks import blocks_of
 from agentd.providers.anthropic_models import (
+    BINDING_CONTROLS,
     BUDGETS,
     MIN_BUDGET,
     Dialect,
@@ -42,12 +43,18 @@ _MAX_MARKERS = 4
 Body = dict[str, Any]
 
 
-def messages_body(request: ModelRequest, dialect: Dialect) -> Body:
-    """The body of the request. Raises `ProviderError` for an image that the model cannot see."""
+def messages_body(request: ModelRequest, dialect: Dialect, *, thoughts: bool = True) -> Body:
+    """The body of the request, with the thinking of earlier turns unless `thoughts` is false.
+
+    Raises `ProviderError` for an image that the model cannot see.
+    """
     generation = generation_of(request.model, dialect)
     turns = _turns(request, dialect)
+    if not thoughts:
+        turns = _without_thoughts(turns)
     thinking = _thinking(request, generation)
-    if generation.thinking == "budget" and (not thinking or _left_off_without_thinking(turns)):
+    checks_thoughts = generation.thinking == "budget" and not dialect.unsigned_thinking
+    if checks_thoughts and (not thinking or _left_off_without_thinking(turns)):
         thinking = {}
         turns = _without_thoughts(turns)
     body: Body = {
@@ -64,6 +71,17 @@ def messages_body(request: ModelRequest, dialect: Dialect) -> Body:
     for block in _worth_caching(body)[: min(dialect.cache_markers, _MAX_MARKERS)]:
         block["cache_control"] = _MARKER
     return body
+
+
+def betas_of(body: Body, dialect: Dialect) -> tuple[str, ...]:
+    """The betas that a body needs."""
+    binds = "block_binding" in body.get("thinking", {})
+    return (*dialect.betas, *([BINDING_CONTROLS] if binds and BINDING_CONTROLS not in dialect.betas else []))
+
+
+def shows_thoughts(body: Body) -> bool:
+    """Whether there is thinking in the messages of a body."""
+    return any(block["type"] in _THOUGHTS for turn in body["messages"] for block in turn["content"])
 
 
 def _tool(tool: ToolSpec) -> Body:
@@ -216,7 +234,7 @@ class _Ids:
     def of(self, id: str) -> str:
         """The id under which a call and its result go out."""
         if id not in self._ids:
-            base = wanted = _ODD_IN_ID.sub("_", id) or "call"
+            base = wanted = _ODD_IN_ID.sub("_", id)
             count = 1
             while wanted in self._taken:
                 count += 1

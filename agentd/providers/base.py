@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from agentd.protocol.messages import Effort, ErrorKind, Message, RunError, Usage
+from agentd.providers.prices import Prices
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model and what is known of it; `provider` and `name` together are its id. Sizes are tokens."""
+    """A model and what is known of it; `provider` and `name` together are its id. Sizes are tokens.
+
+    `max_output` is what to ask for, None to leave that to the server. `prices` are for `prices.cost_of`.
+    """
 
     provider: str
     name: str
@@ -24,6 +28,7 @@ class Model:
     images: bool = False
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
+    prices: Prices | None = None
 
     @property
     def id(self) -> str:

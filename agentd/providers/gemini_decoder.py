@@ -26,8 +26,8 @@ from agentd.providers.gemini_usage import UsageCounts
 from agentd.providers.http_errors import Peer, error_from_payload, truncated_error, wrong_page_error
 from agentd.providers.surrogates import SurrogatePairs
 
-_SIGNS = frozenset(("thought", SIGNATURE, "thought_signature"))
-"""The fields of a part that say nothing by themselves."""
+_READ = frozenset(("text", "functionCall", "thought", SIGNATURE, "thought_signature"))
+"""The fields of a part that are read here; another that holds an object makes it one that is only kept."""
 
 
 class GeminiDecoder:
@@ -56,7 +56,7 @@ class GeminiDecoder:
     @property
     def finish_reason(self) -> str | None:
         """Why the server stopped, once it seems to have; None also where it says so and goes on."""
-        return self._finish if self._ends_soon else None
+        return (self._finish or self._block_reason) if self._ends_soon else None
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take the next bytes; give what they say."""
@@ -127,6 +127,7 @@ class GeminiDecoder:
         feedback = chunk.get("promptFeedback")
         if isinstance(feedback, dict) and (reason := word(feedback.get("blockReason"))):
             self._block_reason, self._block_said = reason, _text(feedback.get("blockReasonMessage"))
+            self._ends_soon = True
             self._chunks += 1
         candidates = [one for one in _list(chunk.get("candidates")) if isinstance(one, dict)]
         first = next((one for one in candidates if one.get("index") in (None, 0)), None)
@@ -155,13 +156,13 @@ class GeminiDecoder:
         text, call = part.get("text"), part.get("functionCall")
         if isinstance(call, dict):
             self._take_call(call, signature, events)
-        elif isinstance(text, str) or (signature is not None and not part.keys() - _SIGNS):
-            kind = ThinkingDelta if part.get("thought") is True else TextDelta
-            self._say(kind, _text(text), signature, events)
-        elif part.keys() - _SIGNS:
+        elif not isinstance(text, str) and _is_other(part):
             self._open = None
             self._has_other_parts = True
             self._kept.add_other(part)
+        elif text or signature is not None:
+            kind = ThinkingDelta if part.get("thought") is True else TextDelta
+            self._say(kind, _text(text), signature, events)
 
     def _take_call(self, call: Mapping[str, Any], signature: str | None, events: list[StreamEvent]) -> None:
         deltas, began = self._calls.add(call)
@@ -192,6 +193,10 @@ class GeminiDecoder:
         self._open = None
         self._blocks += 1
         return self._blocks - 1
+
+
+def _is_other(part: Mapping[str, Any]) -> bool:
+    return any(isinstance(part[name], dict) for name in part.keys() - _READ)
 
 
 def _text(value: Any) -> str:

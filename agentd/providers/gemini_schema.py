@@ -46,12 +46,15 @@ class _Translation:
     def of(self, schema: Any, within: frozenset[str]) -> Schema:
         """A schema in the subset; `within` are the references that have led to it."""
         self._left -= 1
-        reference = schema.get("$ref") if isinstance(schema, Mapping) else None
-        if reference in within or self._left < 0:
-            return {"type": "OBJECT"}
+        schema = _object(schema)
+        reference = schema.get("$ref")
         if isinstance(reference, str):
+            if reference in within:
+                return {"type": "OBJECT"}
             within |= {reference}
-        schema = self._merged(self._resolved(schema if isinstance(schema, Mapping) else {}))
+        if self._left < 0:
+            return {"type": "OBJECT"}
+        schema = self._merged(self._resolved(schema))
         described = {"description": schema["description"]} if _is_text(schema.get("description")) else {}
         branches, nullable = _branches(schema)
         if len(branches) > 1:
@@ -67,7 +70,7 @@ class _Translation:
     def _simple(self, schema: Mapping[str, Any], within: frozenset[str]) -> Schema:
         kind = _TYPES.get(_type_of(schema), "STRING")
         plain: Schema = {"type": kind}
-        plain |= {name: schema[name] for name in _KEPT[kind] if name in schema}
+        plain |= {name: schema[name] for name in _KEPT[kind] if _is_limit(name, schema.get(name))}
         plain |= _bounds(schema, kind)
         if schema.get("format") in _FORMATS.get(kind, ()):
             plain["format"] = schema["format"]
@@ -84,7 +87,7 @@ class _Translation:
         if not isinstance(properties, Mapping) or not properties:
             return {}
         members: Schema = {"properties": {name: self.of(of, within) for name, of in properties.items()}}
-        required = [name for name in _list(schema.get("required")) if name in properties]
+        required = [name for name in _names(schema.get("required")) if name in properties]
         return members | ({"required": required} if required else {})
 
     def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -117,7 +120,7 @@ class _Translation:
         for part, always in joined if hops < _MAX_HOPS else ():
             other = self._merged(self._resolved(_object(part)), hops + len(joined))
             properties = {**_object(other.get("properties")), **_object(merged.get("properties"))}
-            required = [*_list(merged.get("required")), *(_list(other.get("required")) if always else ())]
+            required = [*_names(merged.get("required")), *(_names(other.get("required")) if always else ())]
             merged = {**(other if always else {}), **merged}
             merged |= {"properties": properties} if properties else {}
             merged |= {"required": list(dict.fromkeys(required))} if required else {}
@@ -176,12 +179,22 @@ def _enumerated(schema: Mapping[str, Any], kind: str) -> Schema:
     return {"description": f"{description} {told}" if _is_text(description) else told}
 
 
+def _is_limit(name: str, value: Any) -> bool:
+    if name == "pattern":
+        return isinstance(value, str)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _names(value: Any) -> list[str]:
+    return [name for name in _list(value) if isinstance(name, str)]
 
 
 def _list(value: Any) -> Sequence[Any]:

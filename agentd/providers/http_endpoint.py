@@ -96,10 +96,18 @@ class Endpoint:
 
         Raises `ProviderError` when no answer comes.
         """
-        client = self._open_client()
         # Lone surrogates have no place in a request; should one get here, it must not stop the rest.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        request = client.build_request("POST", self._url(path), content=content, headers=dict(headers))
+        request = self._open_client().build_request("POST", self._url(path), content=content, headers=headers)
+        return await self._answer(peer, request)
+
+    async def get(self, peer: Peer, path: str, headers: Mapping[str, str]) -> httpx.Response:
+        """Ask for what lies at a path, as `post` does."""
+        request = self._open_client().build_request("GET", self._url(path), headers=headers)
+        return await self._answer(peer, request)
+
+    async def _answer(self, peer: Peer, request: httpx.Request) -> httpx.Response:
+        client = self._open_client()
         try:
             with anyio.fail_after(self.timeouts.first_byte):
                 return await client.send(request, stream=True)

@@ -13,9 +13,10 @@ from agentd.providers.http_answer import Answer
 from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.openai_chat_decoder import ChatDecoder
+from agentd.providers.openai_chat_dialect import PLAIN, ChatDialect
 from agentd.providers.openai_chat_request import chat_body
 
-__all__ = ["OpenAIChat", "Timeouts"]
+__all__ = ["ChatDialect", "OpenAIChat", "Timeouts"]
 
 _PATH = "/chat/completions"
 
@@ -28,9 +29,16 @@ class OpenAIChat:
     """
 
     def __init__(
-        self, name: str, base_url: str, api_key: str | None, *, timeouts: Timeouts = DEFAULT_TIMEOUTS
+        self,
+        name: str,
+        base_url: str,
+        api_key: str | None,
+        *,
+        dialect: ChatDialect = PLAIN,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
     ) -> None:
         self._endpoint = Endpoint(name, base_url, api_key, timeouts)
+        self._dialect = dialect
         self._asks_usage = True
 
     def stream(self, request: ModelRequest) -> Answer:
@@ -54,9 +62,8 @@ class OpenAIChat:
         """
         while True:
             asks_usage = self._asks_usage
-            body = chat_body(request, include_usage=asks_usage)
-            headers = {"Authorization": f"Bearer {peer.secret}"} if peer.secret else {}
-            response = await self._endpoint.post(peer, _PATH, body, headers)
+            body = chat_body(request, self._dialect, include_usage=asks_usage)
+            response = await self._endpoint.post(peer, _PATH, body, self._headers(peer))
             refusal = await self._endpoint.refusal(peer, response)
             if refusal is None:
                 return response
@@ -64,3 +71,10 @@ class OpenAIChat:
             if not (asks_usage and bad and "stream_options" in refusal.text):
                 raise refusal.error
             self._asks_usage = False
+
+    def _headers(self, peer: Peer) -> dict[str, str]:
+        if not peer.secret:
+            return {}
+        if self._dialect.auth == "api-key":
+            return {"api-key": peer.secret}
+        return {"Authorization": f"Bearer {peer.secret}"}

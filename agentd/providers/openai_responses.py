@@ -20,18 +20,21 @@ __all__ = ["OpenAIResponses", "ResponsesDialect", "Timeouts"]
 
 _PATH = "/responses"
 
-_REFUSED = (
+_CURES: tuple[tuple[str, bool, str], ...] = (
     (
         "replay_reasoning",
+        False,
         r"invalid_encrypted_content|encrypted content.{1,200}could not be"
         r"|without its required following item",
     ),
-    ("encrypted_reasoning", r"reasoning\.encrypted_content|encrypted content is not supported"),
-    ("reasoning_summary", r"reasoning\.summary|reasoning summar"),
-    ("prompt_cache_key", r"prompt_cache_key"),
-    ("output_limit", r"max_output_tokens"),
+    ("encrypted_reasoning", False, r"reasoning\.encrypted_content|encrypted content is not supported"),
+    ("reasoning_summary", False, r"reasoning\.summary|reasoning summar"),
+    ("reasoning", False, r"unsupported parameter: '?reasoning(?:\.effort)?\b(?!\.)"),
+    ("prompt_cache_key", False, r"prompt_cache_key"),
+    ("output_limit", False, r"max_output_tokens"),
+    ("item_ids", True, r"validation error|input should be a valid"),
 )
-"""What servers refuse though an answer does not depend on it, and the words by which they say so."""
+"""What may cure a refusal: a flag of the dialect, its other value, and the words of the refusal."""
 
 
 class OpenAIResponses:
@@ -52,7 +55,7 @@ class OpenAIResponses:
     ) -> None:
         self._endpoint = Endpoint(name, base_url, api_key, timeouts)
         self._dialect = dialect
-        self._learnt: dict[str, ResponsesDialect] = {}  # by model: what it takes, where that is less
+        self._learnt: dict[str, ResponsesDialect] = {}  # by model: what it takes, where we know better
 
     def stream(self, request: ModelRequest) -> Answer:
         """See `Provider.stream`."""
@@ -70,7 +73,7 @@ class OpenAIResponses:
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
         """Send a request; give the answer's head if it is one to read. Raises `ProviderError`.
 
-        A field that a model or its server refuses and that can be done without is left out from then on.
+        What a model or its server refuses and an answer does not depend on is left out from then on.
         """
         headers = {"Authorization": f"Bearer {peer.secret}"} if peer.secret else {}
         while True:
@@ -79,17 +82,17 @@ class OpenAIResponses:
             refusal = await self._endpoint.refusal(peer, response)
             if refusal is None:
                 return response
-            less = _without_refused(dialect, refusal)
-            if less is None:
+            cured = _cured(dialect, refusal)
+            if cured is None:
                 raise refusal.error
-            self._learnt[peer.model] = less
+            self._learnt[peer.model] = cured
 
 
-def _without_refused(dialect: ResponsesDialect, refusal: Refusal) -> ResponsesDialect | None:
+def _cured(dialect: ResponsesDialect, refusal: Refusal) -> ResponsesDialect | None:
     """The dialect without what was refused; None where something else is the matter."""
     if refusal.error.kind != "bad_request":
         return None
-    for flag, words in _REFUSED:
-        if getattr(dialect, flag) and re.search(words, refusal.text, re.IGNORECASE):
-            return replace(dialect, **{flag: False})
+    for flag, value, words in _CURES:
+        if getattr(dialect, flag) is not value and re.search(words, refusal.text, re.IGNORECASE):
+            return replace(dialect, **{flag: value})
     return None

@@ -102,8 +102,7 @@ class Output:
     def grow(self, at: Any, kind: PartKind, part: Any, text: str, events: list[StreamEvent]) -> None:
         """More of a part. `at` is its output index, `part` its index in the item, either perhaps absent."""
         item = self._item(at, _ITEM_OF[kind])
-        if not item.done:
-            self._say(item, kind, part if isinstance(part, int) else 0, text, events)
+        self._say(item, kind, part if isinstance(part, int) else 0, text, events)
 
     def settle(self, at: Any, kind: PartKind, part: Any, text: str, events: list[StreamEvent]) -> None:
         """The whole of a part."""
@@ -134,7 +133,7 @@ class Output:
                 self._finish(item, raw, events)
         for item in self._order:
             if not item.done:
-                self._finish(item, item.raw, events)
+                self._finish(item, _unsealed(item.raw), events)
 
     # --- what goes back ---------------------------------------------------------------------------
 
@@ -264,6 +263,11 @@ def _is_another(item: _Item, raw: Mapping[str, Any] | None) -> bool:
     if item.call_id is not None and call_id is not None:
         return call_id != item.call_id
     return item.done and raw.get("id") != item.raw.get("id")
+
+
+def _unsealed(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An item that was begun only: its encrypted reasoning is not yet whole."""
+    return {key: value for key, value in raw.items() if key != "encrypted_content"}
 
 
 def _parts(type: str, raw: Mapping[str, Any]) -> Iterator[tuple[PartKind, int, str]]:

@@ -6,7 +6,8 @@ know) is in the message's provider data and goes back to the same model of the s
 
 What the API insists on: each call has its output; a reasoning item is followed by what it led to, or both are
 left out; an id is that of an item that the server stored, so none is sent. It has no flag for a failed tool:
-the text has to say it.
+the text has to say it. Servers that check requests with the types of OpenAI's SDK (vLLM) differ in one thing:
+they want an id on every item, and any will do.
 """
 
 import json
@@ -39,11 +40,10 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True)
 class ResponsesDialect:
-    """What a server that speaks this API takes. The defaults are OpenAI's own.
+    """What a server that speaks this API takes. The defaults are OpenAI's own."""
 
-    A server that refuses what one of the first five flags adds is asked again without it.
-    """
-
+    reasoning: bool = True
+    """Send effort and summary, where the model reasons."""
     encrypted_reasoning: bool = True
     """Ask models that reason for their reasoning in encrypted form, without which it cannot go back."""
     reasoning_summary: bool = True
@@ -57,7 +57,7 @@ class ResponsesDialect:
     strict: bool | None = False
     """`strict` of each tool: True where its schema allows it; None leaves the field out."""
     item_ids: bool = False
-    """Send items under the ids they came with, for servers that refuse items without."""
+    """Send messages and reasoning in full, with an id and a status, to servers that refuse them without."""
     adjacent_calls: bool = False
     """Put the calls of a turn after everything else in it: DeepSeek wants nothing between them."""
 
@@ -95,7 +95,7 @@ def _reasoning(request: ModelRequest, dialect: ResponsesDialect) -> dict[str, An
         reasoning["effort"] = request.effort
     if dialect.reasoning_summary:
         reasoning["summary"] = "auto"
-    if reasoning:
+    if reasoning and dialect.reasoning:
         fields["reasoning"] = reasoning
     if dialect.encrypted_reasoning:
         fields["include"] = ["reasoning.encrypted_content"]
@@ -163,7 +163,7 @@ def _content(blocks: Iterable[ContentBlock | ResultBlock], model: Model) -> list
         if not isinstance(block, ImageContent):
             parts.append({"type": "input_text", "text": said(block)})
         elif model.images:
-            parts.append({"type": "input_image", "image_url": data_url(block)})
+            parts.append({"type": "input_image", "image_url": data_url(block), "detail": "auto"})
         else:
             raise no_images(model)
     return parts
@@ -180,7 +180,19 @@ def _answer(message: AssistantMessage, model: Model, dialect: ResponsesDialect, 
         ]
     if dialect.adjacent_calls:
         items.sort(key=lambda item: item["type"] == "function_call")
+    if dialect.item_ids:
+        _complete(items, message.message_id)
     return items
+
+
+def _complete(items: Sequence[Item], message_id: str) -> None:
+    """Give messages all that the API's own have; ids are made up where another model's had none of use."""
+    for number, item in enumerate(items):
+        if item["type"] == "message":
+            item.setdefault("id", f"msg_{message_id}_{number}")
+            item["status"] = "completed"
+            for part in item["content"]:
+                part["annotations"] = []
 
 
 def _as_it_came(
@@ -212,12 +224,8 @@ def _as_it_came(
 
 
 def _spoken(fields: Mapping[str, Any], text: str) -> Item:
-    part: Item = {"type": "output_text", "text": text}
-    item: Item = {**fields, "type": "message", "role": "assistant", "content": [part]}
-    if "id" in fields:  # an item of the server's own, which is more than a message with the same text
-        part["annotations"] = []
-        item["status"] = "completed"
-    return item
+    content = [{"type": "output_text", "text": text}]
+    return {**fields, "type": "message", "role": "assistant", "content": content}
 
 
 def _call(fields: Mapping[str, Any], call: ToolCall, ids: CallIds) -> Item:

@@ -60,6 +60,8 @@ async def _serve(start: Start) -> int:
         tasks.start_soon(lifetime.watch_signals)
         tasks.start_soon(server.language_server.run)
         lifetime.watch_stdout(start.fd_out)
+        if start.client_process is not None:
+            lifetime.follow_parent(start.client_process)
         server.take_over(start)
         await lifetime.ended.wait()
         with anyio.CancelScope(shield=True):

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -48,6 +48,12 @@ class FoldersParams(Wire):
     """`workspace/didChangeWorkspaceFolders`."""
 
     event: FoldersChange
+
+
+class TraceParams(Wire):
+    """`$/setTrace`."""
+
+    value: Literal["off", "messages", "verbose"]
 
 
 class ProgressCancelParams(Wire):

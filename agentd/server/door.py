@@ -289,6 +289,8 @@ class Door:
         question = self._asked.get(str(reply.id))
         if question is None:
             log.info("an answer to a request that nobody waits for: id %r", reply.id)
+            if reply.is_empty:
+                self.refuse(RpcError("request", "Invalid request: no method, and no result or error."))
             return
         if not question.answered.is_set():  # the first answer counts
             question.result, question.error = reply.result, reply.error

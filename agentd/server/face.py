@@ -9,10 +9,12 @@ import anyio.lowlevel
 from pydantic import ValidationError
 
 from agentd.protocol.events import EventNotification
-from agentd.protocol.messages import CommandSubject, EditSubject, PermissionRequest
+from agentd.protocol.messages import CommandSubject, EditSubject, PermissionRequest, ReadSubject
 from agentd.protocol.methods import ClientOptions, PermissionAnswer
+from agentd.protocol.text import visible
 from agentd.server.door import ClientError, Door
 from agentd.server.outbox import Outbox, block_of
+from agentd.workspace.paths import WorkspaceError, path_of
 
 log = logging.getLogger(__name__)
 
@@ -83,9 +85,11 @@ class EditorFace:
         rich = self.options is not None and self.options.permission
         try:
             return await (self._ask_richly(request) if rich else self._ask_plainly(request))
-        except (ClientError, ValidationError) as error:
+        except ClientError as error:
             log.warning("no answer to a question of permission: %s", error)
-            return None
+        except ValidationError:  # whose text would repeat the answer
+            log.warning("an answer to a question of permission that is none")
+        return None
 
     async def _ask_richly(self, request: PermissionRequest) -> PermissionAnswer | None:
         answer = await self._door.ask("agentd/permission/request", request)
@@ -108,7 +112,19 @@ def _question(request: PermissionRequest) -> str:
     """The whole of what would happen: a question that hides the end of a command is no question."""
     subject = request.subject
     if isinstance(subject, CommandSubject):
-        return f"agentd wants to run in {subject.cwd}:\n{subject.command}"
-    if isinstance(subject, EditSubject):
-        return f"agentd wants to change {subject.uri}:\n{subject.patch}"
-    return f"agentd asks: {request.title}"
+        said = f"agentd wants to run in {subject.cwd}:\n{subject.command}"
+    elif isinstance(subject, EditSubject):
+        said = f"agentd wants to change {_file(subject.uri)}:\n{subject.patch}"
+    elif isinstance(subject, ReadSubject):
+        said = f"agentd wants to read {_file(subject.uri)}, which may hold secrets."
+    else:
+        said = f"agentd asks: {request.title}"
+    return visible(said)
+
+
+def _file(uri: str) -> str:
+    """The file that would be touched, and not the name the model has for it."""
+    try:
+        return str(path_of(uri))
+    except WorkspaceError:
+        return uri

@@ -9,8 +9,9 @@ import logging
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -25,7 +26,18 @@ NOTIFICATIONS = frozenset(
     {"textDocument/didOpen", "textDocument/didChange", "textDocument/didClose", "textDocument/didSave"}
 )
 
-Apply = Callable[[str, Any], None]
+
+@dataclass(frozen=True)
+class _Step:
+    """What a notification did to a document; `text` and `version` where it opened or changed."""
+
+    kind: Literal["open", "change", "save", "close"]
+    path: Path
+    text: str = ""
+    version: int = 0
+
+
+Understand = Callable[[str, Any], _Step | None]
 
 
 class LanguageServer:
@@ -49,18 +61,31 @@ class LanguageServer:
 
     async def run(self) -> None:
         """Apply notifications in order, for ever."""
-        apply: Apply | None = None
+        understand: Understand | None = None
         async for method, params in self._receive:
-            if apply is None:
-                apply = await anyio.to_thread.run_sync(_load, self._position_encoding(), self._documents)
+            if understand is None:
+                understand = await anyio.to_thread.run_sync(_load, self._position_encoding())
             try:
-                apply(method, params)
+                step = understand(method, params)
             except Exception as error:  # one bad notification must not end the rest
                 log.warning("%s is not understood: %s", method, type(error).__name__)
+            else:
+                await self._take(step)
             self._waiting -= 1
             if not self._waiting:
                 self._settled.set()
                 self._settled = anyio.Event()
+
+    async def _take(self, step: _Step | None) -> None:
+        match step:
+            case _Step("open"):
+                await self._documents.open(step.path, step.text, step.version)
+            case _Step("change"):
+                self._documents.change(step.path, step.text, step.version)
+            case _Step("save"):
+                self._documents.save(step.path)
+            case _Step("close"):
+                self._documents.close(step.path)
 
     async def _until_settled(self) -> None:
         while self._waiting:
@@ -77,52 +102,50 @@ class LanguageServer:
         return await self._documents.dirty_paths()
 
 
-def _load(position_encoding: str, documents: Documents) -> Apply:
-    """Import pygls and give the function that applies a notification. Slow, for a thread."""
+def _load(position_encoding: str) -> Understand:
+    """Import pygls and give the function that understands notifications. Slow, for a thread."""
     from lsprotocol import converters, types
     from pygls.workspace import Workspace
 
     converter = converters.get_converter()
-    workspace = Workspace(
-        None,
-        types.TextDocumentSyncKind.Incremental,
-        position_encoding=types.PositionEncodingKind(position_encoding),
-    )
+    encoding = types.PositionEncodingKind(position_encoding)
+    workspace = Workspace(None, types.TextDocumentSyncKind.Incremental, position_encoding=encoding)
 
-    def mirror(uri: str) -> None:
+    def step(kind: Literal["open", "change", "save", "close"], uri: str) -> _Step | None:
+        path = _path(uri)
+        if path is None or kind in ("save", "close"):
+            return _Step(kind, path) if path is not None else None
         document = workspace.get_text_document(uri)
-        if (path := _path(uri)) is not None:
-            documents.put(path, document.source, document.version or 0)
+        return _Step(kind, path, document.source, document.version or 0)
 
-    def did_open(params: types.DidOpenTextDocumentParams) -> None:
+    def did_open(params: types.DidOpenTextDocumentParams) -> _Step | None:
         workspace.put_text_document(params.text_document)
-        mirror(params.text_document.uri)
+        return step("open", params.text_document.uri)
 
-    def did_change(params: types.DidChangeTextDocumentParams) -> None:
+    def did_change(params: types.DidChangeTextDocumentParams) -> _Step | None:
         for change in params.content_changes:
             workspace.update_text_document(params.text_document, change)
-        mirror(params.text_document.uri)
+        return step("change", params.text_document.uri)
 
-    def did_close(params: types.DidCloseTextDocumentParams) -> None:
+    def did_save(params: types.DidSaveTextDocumentParams) -> _Step | None:
+        return step("save", params.text_document.uri)
+
+    def did_close(params: types.DidCloseTextDocumentParams) -> _Step | None:
         workspace.remove_text_document(params.text_document.uri)
-        if (path := _path(params.text_document.uri)) is not None:
-            documents.remove(path)
+        return step("close", params.text_document.uri)
 
-    def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        """Nothing to do: whether a document is dirty is read off the disk when somebody asks."""
-
-    steps: dict[str, tuple[type, Callable[[Any], None]]] = {
+    steps: dict[str, tuple[type, Callable[[Any], _Step | None]]] = {
         "textDocument/didOpen": (types.DidOpenTextDocumentParams, did_open),
         "textDocument/didChange": (types.DidChangeTextDocumentParams, did_change),
-        "textDocument/didClose": (types.DidCloseTextDocumentParams, did_close),
         "textDocument/didSave": (types.DidSaveTextDocumentParams, did_save),
+        "textDocument/didClose": (types.DidCloseTextDocumentParams, did_close),
     }
 
-    def apply(method: str, params: Any) -> None:
-        kind, step = steps[method]
-        step(converter.structure(params, kind))
+    def understand(method: str, params: Any) -> _Step | None:
+        kind, function = steps[method]
+        return function(converter.structure(params, kind))
 
-    return apply
+    return understand
 
 
 def _path(uri: str) -> Path | None:

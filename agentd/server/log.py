@@ -5,11 +5,11 @@ cannot write for long is dropped, oldest first, with a word on how much.
 """
 
 import logging
-import os
 import threading
 from collections import deque
 
 from agentd.config.secrets import Secrets
+from agentd.server.descriptors import write_all
 
 _MAX_LINES = 1000
 _STDERR = 2
@@ -62,9 +62,7 @@ class StderrLog(logging.Handler):
                 self._lines.clear()
                 self._dropped = 0
             try:
-                view = memoryview(text.encode(errors="replace"))
-                while view:
-                    view = view[os.write(_STDERR, view) :]
+                write_all(_STDERR, text.encode(errors="replace"))
             except OSError:  # stderr is closed: there is nobody to tell
                 with self._changed:
                     self._is_lost = True

@@ -1,6 +1,7 @@
 """agentd's requests: one short function each, from the params of the wire to what sessions do."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from agentd.server.connection import (
     FoldersParams,
     InitializeParams,
     ProgressCancelParams,
+    TraceParams,
     client_options,
 )
 from agentd.server.door import Door, Method, Notice, Request
@@ -25,6 +27,10 @@ from agentd.sessions.run import Run
 from agentd.sessions.session import Session, blocks_of
 from agentd.sessions.state import title_of_blocks
 from agentd.sessions.store import Sessions
+
+log = logging.getLogger(__name__)
+
+TRACE_LEVELS = {"off": logging.WARNING, "messages": logging.INFO, "verbose": logging.DEBUG}
 
 
 @dataclass
@@ -45,7 +51,7 @@ class Methods:
         """Every request that is served."""
         return {
             "initialize": Method(InitializeParams, self.initialize),
-            "shutdown": Method(wire.Empty, self.shutdown, always_admitted=True),
+            "shutdown": Method(wire.Empty, self.shutdown),
             "agentd/prompt": Method(wire.PromptParams, self.prompt, graceful=True),
             "agentd/cancel": Method(wire.CancelParams, self.cancel, always_admitted=True),
             "agentd/session/new": Method(wire.SessionNewParams, self.session_new),
@@ -65,6 +71,7 @@ class Methods:
         """Every notification that is acted on, but those of documents."""
         return {
             "agentd/trust/didChange": Notice(wire.TrustParams, self.trust_changed),
+            "$/setTrace": Notice(TraceParams, self.trace_set),
             "window/workDoneProgress/cancel": Notice(ProgressCancelParams, self.progress_cancelled),
             "workspace/didChangeWorkspaceFolders": Notice(FoldersParams, self.folders_changed),
         }
@@ -83,7 +90,7 @@ class Methods:
         self.position_encoding = position_encoding(params.capabilities)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
-        self.house.start_soon(self.engines.warm_up, self.connection.default_model)
+        self.background(self.engines.warm_up, self.connection.default_model)
         return initialize_result(self.position_encoding)
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
@@ -106,8 +113,10 @@ class Methods:
         self, session: Session, params: wire.PromptParams, request: Request, token: Token
     ) -> wire.PromptResult | wire.PromptAccepted:
         progress = Progress(self.door, token)
+        runs: list[Run] = []
 
         def started(run: Run) -> None:
+            runs.append(run)
             run.watch(progress.follow)
             self.tokens.add(token, run.cancel)
             request.on_cancel(run.cancel)
@@ -115,7 +124,8 @@ class Methods:
         try:
             return await session.prompt(params, started)
         finally:
-            self.tokens.remove(token)
+            for run in runs:
+                self.tokens.remove(token, run.cancel)
             progress.end()
 
     async def _session_for(self, params: wire.PromptParams) -> Session:
@@ -148,8 +158,7 @@ class Methods:
 
     async def cancel(self, params: wire.CancelParams, request: Request) -> wire.CancelResult:
         """Cancel the running prompt of a session."""
-        session = await self.sessions.open(params.session_id)
-        return await session.cancel(params.prompt_id)
+        return await self.sessions.cancel(params.session_id, params.prompt_id)
 
     # --- sessions ---------------------------------------------------------------------------------
 
@@ -201,7 +210,9 @@ class Methods:
         return wire.ModelsResult(models=self.engines.models(), default=self.connection.default_model)
 
     async def tools(self, params: wire.ToolsParams, request: Request) -> wire.ToolsResult:
-        """The tools that the model may call."""
+        """The tools that the model may call; the same in every workspace folder."""
+        if params.workspace_uri is not None:
+            self.connection.root(params.workspace_uri)
         return wire.ToolsResult(
             tools=tuple(
                 wire.ToolInfo(
@@ -240,6 +251,17 @@ class Methods:
             raise RpcError("permissionClosed", f'The question "{params.request_id}" is not open (any more).')
         return wire.Empty()
 
+    def background(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
+        """Do something that nobody waits for; when it fails, the log says so and the daemon goes on."""
+
+        async def contained() -> None:
+            try:
+                await function(*args)
+            except Exception:
+                log.exception("in the background: %s", getattr(function, "__name__", "a task"))
+
+        self.house.start_soon(contained)
+
     # --- notifications ----------------------------------------------------------------------------
 
     def trust_changed(self, params: wire.TrustParams) -> None:
@@ -251,8 +273,12 @@ class Methods:
     def folders_changed(self, params: FoldersParams) -> None:
         """The sessions of folders that went are closed."""
         for gone in self.connection.change_folders(params.event):
-            self.house.start_soon(self.sessions.close_below, gone)
+            self.background(self.sessions.close_in, gone)
 
     def progress_cancelled(self, params: ProgressCancelParams) -> None:
         """The user stopped a prompt from its progress bar."""
         self.tokens.cancel(params.token)
+
+    def trace_set(self, params: TraceParams) -> None:
+        """The client wants the log to say more, or less."""
+        logging.getLogger("agentd").setLevel(TRACE_LEVELS[params.value])

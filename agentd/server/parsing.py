@@ -24,11 +24,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """A response to a request of ours."""
+    """A response to a request of ours. Without result and error (`is_empty`) it may be none at all."""
 
     id: Any
     result: Any
     error: dict[str, Any] | None
+    is_empty: bool = False
 
 
 class BadMessage(Exception):
@@ -50,7 +51,7 @@ def parse(body: bytes) -> Call | Reply:
     if message.get("jsonrpc") != "2.0":
         raise BadMessage(known_id, _request_error('"jsonrpc" must be "2.0"'))
     if "method" not in message:
-        return _reply(message, known_id)
+        return _reply(message)
     method = message["method"]
     if not isinstance(method, str):
         raise BadMessage(known_id, _request_error('"method" must be a string'))
@@ -59,11 +60,13 @@ def parse(body: bytes) -> Call | Reply:
     return Call(known_id, method, message.get("params"))
 
 
-def _reply(message: dict[str, Any], known_id: MessageId | None) -> Reply:
-    if "id" not in message or not ("result" in message or "error" in message):
-        raise BadMessage(known_id, _request_error("neither a method, nor a result or an error"))
+def _reply(message: dict[str, Any]) -> Reply:
+    """A message without a method is never answered under its id: it is one of our numbers, not theirs."""
+    if "id" not in message:
+        raise BadMessage(None, _request_error("neither a method, nor an id with a result or an error"))
     error = message.get("error")
-    return Reply(message["id"], message.get("result"), error if isinstance(error, dict) else None)
+    is_empty = not ("result" in message or "error" in message)
+    return Reply(message["id"], message.get("result"), error if isinstance(error, dict) else None, is_empty)
 
 
 def _request_error(why: str) -> RpcError:

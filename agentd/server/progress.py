@@ -3,26 +3,30 @@
 from collections.abc import Callable
 from typing import Any
 
-from agentd.protocol.events import AgentStart, DurableEvent, LiveEvent, ToolExecutionStart
+from agentd.protocol.events import DurableEvent, ToolExecutionStart
 from agentd.server.door import Door
 
 Token = str | int
 
 
 class Progress:
-    """The progress of one prompt, from its start to its end."""
+    """The progress of one prompt, from its start, or from when its client joined it, to its end."""
 
     def __init__(self, door: Door, token: Token) -> None:
         self._door = door
         self._token = token
         self._begun = False
 
-    def follow(self, event: DurableEvent | LiveEvent) -> None:
-        """Tell of an event of the prompt's run, if it is a step."""
-        if isinstance(event, AgentStart):
+    def begin(self) -> None:
+        """The prompt runs."""
+        if not self._begun:
             self._begun = True
             self._send({"kind": "begin", "title": "agentd", "message": "Thinking", "cancellable": True})
-        elif isinstance(event, ToolExecutionStart):
+
+    def follow(self, event: DurableEvent) -> None:
+        """Tell of an event of the prompt's run, if it is a step."""
+        self.begin()
+        if isinstance(event, ToolExecutionStart):
             self._send({"kind": "report", "message": event.title})
 
     def end(self) -> None:
@@ -44,9 +48,10 @@ class ProgressTokens:
         """A prompt began under this token."""
         self._cancels[token] = cancel
 
-    def remove(self, token: Token) -> None:
-        """The prompt of this token has ended."""
-        self._cancels.pop(token, None)
+    def remove(self, token: Token, cancel: Callable[[], None]) -> None:
+        """This prompt of the token has ended; a later one may have taken the token over."""
+        if self._cancels.get(token) == cancel:
+            del self._cancels[token]
 
     def cancel(self, token: Token) -> None:
         """Cancel the prompt of this token, if it still runs."""

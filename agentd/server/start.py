@@ -20,6 +20,7 @@ class Start:
     reader: FrameReader
     secrets: Secrets
     allow_full: bool = False
+    client_process: int | None = None
     frames: list[bytes | Oversized] = field(default_factory=list)
     answered: bool = False
     broken: BrokenFraming | None = None

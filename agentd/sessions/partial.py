@@ -22,18 +22,20 @@ class LivePart:
 
     def __init__(self) -> None:
         self._message_id: str | None = None
-        self._blocks: dict[int, tuple[MessageDelta, list[str]]] = {}
+        self._pieces: dict[int, list[str]] = {}
+        self._latest: dict[int, MessageDelta] = {}
         self._tools: dict[str, tuple[str, int]] = {}
 
     def follow(self, event: object) -> None:
         """Take the next event of the run, live or durable."""
         if isinstance(event, MessageUpdate):
-            _, pieces = self._blocks.get(event.update.index, (None, []))
-            self._blocks[event.update.index] = event.update, [*pieces, event.update.delta]
+            pieces = self._pieces.setdefault(event.update.index, [])
+            pieces.append(event.update.delta)
+            self._latest[event.update.index] = event.update  # knows the call's id and name once they came
         elif isinstance(event, MessageStart) and event.message.role == "assistant":
-            self._message_id, self._blocks = event.message.message_id, {}
+            self._message_id, self._pieces, self._latest = event.message.message_id, {}, {}
         elif isinstance(event, MessageEnd):
-            self._message_id, self._blocks = None, {}
+            self._message_id = None
         elif isinstance(event, ToolExecutionUpdate):
             said, _ = self._tools.get(event.tool_call_id, ("", 0))
             end = event.update.offset + utf16_length(event.update.delta)
@@ -47,7 +49,8 @@ class LivePart:
             return None
         message = None
         if self._message_id is not None:
-            content = tuple(_block(first, "".join(said)) for _, (first, said) in sorted(self._blocks.items()))
+            blocks = sorted(self._latest.items())
+            content = tuple(_block(latest, "".join(self._pieces[index])) for index, latest in blocks)
             message = PartialMessage(message_id=self._message_id, content=content)
         tools = tuple(
             PartialTool(tool_call_id=call_id, output=said, offset=end)
@@ -56,9 +59,9 @@ class LivePart:
         return Partial(message=message, tools=tools)
 
 
-def _block(first: MessageDelta, text: str) -> Any:
-    if first.kind == "text":
+def _block(latest: MessageDelta, text: str) -> Any:
+    if latest.kind == "text":
         return TextContent(text=text)
-    if first.kind == "thinking":
+    if latest.kind == "thinking":
         return ThinkingContent(text=text)
-    return ToolCall(id=first.tool_call_id or "pending", name=first.tool_name or "", raw_arguments=text)
+    return ToolCall(id=latest.tool_call_id or "pending", name=latest.tool_name or "", raw_arguments=text)

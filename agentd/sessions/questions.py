@@ -141,8 +141,6 @@ class Questions:
         assert resolution is not None
         question.is_told = True
         option = resolution.option
-        if option is not None and option.kind == "allow_always":
-            self.rules.remember(request.tool_name, request.subject)
         await emit(
             PermissionResolved(
                 request_id=request.request_id,
@@ -152,6 +150,8 @@ class Questions:
                 by=resolution.by,
             )
         )
+        if option is not None and option.kind == "allow_always":
+            self.rules.remember(request.tool_name, request.subject)
 
     def respond(self, request_id: str, answer: PermissionAnswer) -> bool:
         """An answer by `agentd/permission/respond`; False when no such question stands open here.

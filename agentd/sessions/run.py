@@ -32,7 +32,7 @@ from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
 from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.recovery import changed_files
-from agentd.tools.base import Action, Channel, Tool, Toolbox, ToolContext
+from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 from agentd.workspace.seen import SeenFiles
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,9 @@ class Run:
         self._mode = params.mode
         self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
         self._live = LivePart()
-        self._watch: Callable[[DurableEvent | LiveEvent], None] = lambda event: None
+        self._watchers: list[Callable[[DurableEvent], None]] = []
+        self._trusted = house.settings.trusted
+        self.is_safe = False  # whether its prompt is safe in the journal
         self._has_user_message = bool(blocks)
         user = None
         if blocks:
@@ -137,9 +139,9 @@ class Run:
         """What it has said so far."""
         return self._live.read()
 
-    def watch(self, function: Callable[[DurableEvent | LiveEvent], None]) -> None:
-        """Have each event of the run told to this function as well."""
-        self._watch = function
+    def watch(self, function: Callable[[DurableEvent], None]) -> None:
+        """Have each durable event of the run told to this function as well."""
+        self._watchers.append(function)
 
     def refresh(self, changed: Collection[str]) -> None:
         """These fields of the session were changed while this runs: the newer word counts."""
@@ -169,7 +171,8 @@ class Run:
         return self._house.toolbox
 
     def engine(self) -> Engine:
-        """The model for the next turn."""
+        """The model for the next turn. Trust that the user has given meanwhile counts from here on too."""
+        self._trusted = self._house.settings.trusted
         return self._engine
 
     def system_prompt(self) -> str:
@@ -180,7 +183,7 @@ class Run:
         """An id that no other tool call of the session has."""
         return self._log.state.unique_call_id(wanted, self.sources.new_id("call"))
 
-    def tool_context(self, output: Callable[[Channel, str], Awaitable[None]]) -> ToolContext:
+    def tool_context(self, output: LiveOutput) -> ToolContext:
         """What a tool may use."""
         return ToolContext(
             root=self._ground.root,
@@ -200,16 +203,19 @@ class Run:
 
     async def emit(self, event: DurableEvent | LiveEvent) -> None:
         """Journal and send an event, then wait until what it gates is safe."""
-        self._live.follow(event)
-        self._watch(event)
         if isinstance(event, MessageUpdate | ToolExecutionUpdate):
             self._log.send(event, self.prompt_id)
+            self._live.follow(event)
             return
         self._record(event)
+        self._live.follow(event)
+        for watch in self._watchers:
+            watch(event)
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or isinstance(event, _GATES):
             await self._log.sync()
         if opens:
+            self.is_safe = True
             self.accepted.set()
 
     def _record(self, event: DurableEvent) -> None:
@@ -229,7 +235,7 @@ class Run:
                 kind=tool.kind,
                 subject=action.subject,
                 secret=action.secret,
-                trusted=self._house.settings.trusted,
+                trusted=self._trusted and self._house.settings.trusted,  # taken back, it is gone at once
                 remembered=self._ground.questions.rules,
             )
 

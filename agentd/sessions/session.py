@@ -6,6 +6,7 @@ step in the order in which requests were read.
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -46,6 +47,16 @@ CANCEL_SECONDS = 4.5
 Stop = Literal["aborted", "interrupted"]
 
 
+@dataclass(eq=False)
+class _Waiting:
+    """A prompt that was read while the last one still said its last words."""
+
+    prompt_id: str | None
+    cancelled: bool = False
+    run: Run | None = None
+    decided: anyio.Event = field(default_factory=anyio.Event)  # it runs, or will not
+
+
 class Session:
     """One conversation in one workspace folder."""
 
@@ -55,6 +66,8 @@ class Session:
         self._house = house
         self._log = SessionLog(state, journal, house.face, house.sources)
         self._run: Run | None = None
+        self._waiting: list[_Waiting] = []
+        self._closed = False
         self._questions = Questions(house.face, house.sources.new_id)
         self._ground = Ground(root, self._log, house, self._questions)
         for question, option_id in state.answers:
@@ -99,8 +112,10 @@ class Session:
         on_start(run)
         if params.wait == "accepted":
             await run.accepted.wait()
-            if run.result is not None and run.result.error is not None and run.result.error.kind == "storage":
-                raise RpcError("storage", run.result.error.message, retryable=True)
+            if not run.is_safe and run.result is not None and run.result.error is not None:
+                error = run.result.error
+                kind = "storage" if error.kind == "storage" else "internal"
+                raise RpcError(kind, error.message, retryable=error.retryable)
             return PromptAccepted(
                 session_id=self.session_id, prompt_id=run.prompt_id, outcome="started", seq=self._state.seq
             )
@@ -111,17 +126,32 @@ class Session:
     async def _run_for(self, params: PromptParams) -> Run | PromptResult:
         blocks = blocks_of(params.prompt)
         digest = digest_of(blocks)
+        waiting = _Waiting(params.prompt_id)
         while True:
+            if self._closed:
+                waiting.decided.set()
+                raise RpcError("cancelled", "The session was closed before the prompt began.")
             if self._run is None:
                 self._log.repair()
             known = self._recall(params.prompt_id, digest)
             if known is not None:
                 return known
             if self._run is None:
-                return self._start(params, blocks, digest)
+                run = waiting.run = self._start(params, blocks, digest)
+                if waiting.cancelled:
+                    run.cancel()
+                waiting.decided.set()
+                return run
             if not self._run.settled:
                 raise _busy(params.when_busy)
-            await self._run.done.wait()  # its outcome stands: only its last events and response are to come
+            # Its outcome stands: only its last events and response are to come. Then it is our turn.
+            self._waiting.append(waiting)
+            try:
+                await self._run.done.wait()
+            finally:
+                self._waiting.remove(waiting)
+                if self._run is not None:
+                    waiting.decided.set()  # somebody else was faster
 
     def _recall(self, prompt_id: str | None, digest: str) -> Run | PromptResult | None:
         """The running or finished prompt of that id; None when there is none, or none that ever ended."""
@@ -176,8 +206,15 @@ class Session:
             )
 
     async def cancel(self, prompt_id: str | None = None, stop: Stop = "aborted") -> CancelResult:
-        """Cancel the running prompt (if it is that one) and wait until it has closed."""
+        """Cancel the running prompt (if it is that one) and wait until it has closed.
+
+        A prompt that waits for the last words of the one before counts as running: it was read before.
+        """
         run = self._run
+        if waiting := [each for each in self._waiting if prompt_id in (None, each.prompt_id)]:
+            waiting[0].cancelled = True
+            await waiting[0].decided.wait()
+            run = waiting[0].run
         if run is None or prompt_id not in (None, run.prompt_id):
             return CancelResult(state="notRunning", quiescent=True)
         late = run.settled and not run.cancelled
@@ -228,6 +265,7 @@ class Session:
 
     async def close(self, stop: Stop = "aborted") -> None:
         """Cancel what runs, wait for it, and let go of the journal."""
+        self._closed = True
         await self.cancel(stop=stop)
         self._log.close()
 

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,14 @@ from pydantic import ValidationError
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import (
+    CancelResult,
     SessionGetParams,
     SessionGetResult,
     SessionListParams,
     SessionListResult,
     SessionNewParams,
 )
+from agentd.sessions.face import Silence
 from agentd.sessions.house import House
 from agentd.sessions.journal import (
     Contents,
@@ -63,6 +65,7 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._latest: dict[Path, str] = {}  # workspace root -> the session last used here
         self._gates: dict[str, _Gate] = {}
+        self._ending = False
 
     @property
     def opened(self) -> tuple[Session, ...]:
@@ -73,6 +76,7 @@ class Sessions:
 
     async def create(self, root: Path, params: SessionNewParams, title: str = "") -> "NewSession":
         """A new session in a workspace folder. Raises `RpcError` unsupported, noModel or storage."""
+        self._check_open()
         house = self._house
         house.check_mode(params.mode)
         if params.model is not None:
@@ -111,15 +115,36 @@ class Sessions:
     async def open(self, session_id: str) -> Session:
         """The session of that id, opened where it was not.
 
-        Requests for one session pass in the order they came, also while it is being read. Raises `RpcError`
-        sessionNotFound, sessionLocked, storage or unsupported.
+        Requests for one session pass in the order they came, also while it is being read; where it is open
+        and nobody waits there is no wait at all, so that what a request does next is in that order too.
+        Raises `RpcError` sessionNotFound, sessionLocked, storage or unsupported.
         """
+        session = self._open.get(session_id)
+        if session is not None and session_id not in self._gates:
+            return session
         async with self._gate(session_id):
+            self._check_open()
             session = self._open.get(session_id)
             if session is None:
-                session = await self._load(session_id)
+                session = await self._load(session_id, self._house)
                 self._open[session_id] = session
             return session
+
+    async def cancel(self, session_id: str, prompt_id: str | None) -> CancelResult:
+        """Cancel the running prompt of a session. In one that is not open here, nothing runs."""
+        if session_id not in self._gates:
+            session = self._open.get(session_id)
+        else:
+            async with self._gate(session_id):
+                session = self._open.get(session_id)
+        if session is None:
+            await anyio.to_thread.run_sync(self._find, session_id)
+            return CancelResult(state="notRunning", quiescent=True)
+        return await session.cancel(prompt_id)
+
+    def _check_open(self) -> None:
+        if self._ending:
+            raise RpcError("cancelled", "The daemon is ending.")
 
     def used(self, session: Session) -> None:
         """A prompt came to this session: the next one that names none comes here too."""
@@ -127,8 +152,15 @@ class Sessions:
 
     @asynccontextmanager
     async def choosing(self, root: Path) -> AsyncIterator[None]:
-        """Prompts that name no session choose theirs one after the other: two at once make one session."""
-        async with self._gate(f"/{root}"):  # no session id begins with a slash
+        """Prompts that name no session choose theirs one after the other: two at once make one session.
+
+        Where there is one to choose and nobody waits, there is no wait.
+        """
+        name = f"/{root}"  # no session id begins with a slash
+        if name not in self._gates and root in self._latest:
+            yield
+            return
+        async with self._gate(name):
             yield
 
     @asynccontextmanager
@@ -143,8 +175,8 @@ class Sessions:
             if not gate.waiting:
                 self._gates.pop(name, None)
 
-    async def _load(self, session_id: str) -> Session:
-        path = self._find(session_id)
+    async def _load(self, session_id: str, house: House) -> Session:
+        path = await anyio.to_thread.run_sync(self._find, session_id)
         try:
             with anyio.CancelScope(shield=True):  # an abandoned thread would keep the journal's lock
                 journal, state = await anyio.to_thread.run_sync(_take_over, path, session_id)
@@ -157,7 +189,7 @@ class Sessions:
         if not state.is_introduced:
             journal.close()
             raise _not_found(session_id)
-        session = Session(state, journal, path_of(state.base.workspace_uri), self._house)
+        session = Session(state, journal, path_of(state.base.workspace_uri), house)
         try:
             session.recover()
         except RpcError:
@@ -176,17 +208,33 @@ class Sessions:
     # --- reading ----------------------------------------------------------------------------------
 
     async def get(self, params: SessionGetParams) -> SessionGetResult:
-        """A session's messages; only read where it cannot be taken over (held elsewhere, disk full)."""
+        """A session's messages. A session that is not open here is looked at and let go again."""
+        async with self._gate(params.session_id):
+            session = self._open.get(params.session_id)
+            if session is not None:
+                return session.get(params.before, params.limit)
+            return await self._look_at(params)
+
+    async def _look_at(self, params: SessionGetParams) -> SessionGetResult:
+        """Read a session, closing first, in silence, what a stopped daemon left open in it.
+
+        Where it cannot be taken over (another process holds it, a newer agentd wrote it, the disk is full) it
+        is read as it is.
+        """
         try:
-            session = await self.open(params.session_id)
+            session = await self._load(params.session_id, replace(self._house, face=Silence()))
         except RpcError as error:
             if error.kind not in ("sessionLocked", "unsupported", "storage"):
                 raise
-            path = self._find(params.session_id)
+            path = await anyio.to_thread.run_sync(self._find, params.session_id)
             state = await anyio.to_thread.run_sync(_read_state, path, params.session_id)
-            info = state.info(alive=True).model_copy(update={"locked_by": error.details.get("pid")})
+            info = state.info(alive=error.kind == "sessionLocked")
+            info = info.model_copy(update={"locked_by": error.details.get("pid")})
             return reading(state, info, params.before, params.limit)
-        return session.get(params.before, params.limit)
+        try:
+            return session.get(params.before, params.limit)
+        finally:
+            await session.close()
 
     async def listing(self, params: SessionListParams, root: Path | None) -> SessionListResult:
         """Sessions, newest first, of one workspace folder or of all; the cursor is a place in that order."""
@@ -231,21 +279,22 @@ class Sessions:
         async with self._gate(session_id):
             session = self._open.get(session_id)
             if session is None:
-                self._find(session_id)
+                await anyio.to_thread.run_sync(self._find, session_id)
                 return
             await session.close()
             self._forget(session)
 
     async def close_all(self, stop: Stop) -> None:
-        """Close every session, all at the same time."""
+        """The daemon ends: close every session, all at the same time, and open none any more."""
+        self._ending = True
         async with anyio.create_task_group() as tasks:
             for session in self.opened:
                 tasks.start_soon(session.close, stop)
 
-    async def close_below(self, root: Path) -> None:
-        """A workspace folder was closed: close its sessions."""
+    async def close_in(self, root: Path) -> None:
+        """A workspace folder was closed: close the sessions in it."""
         for session in self.opened:
-            if session.root == root:
+            if session.root == root or root in session.root.parents:
                 await self.close(session.session_id)
 
     def _forget(self, session: Session) -> None:

@@ -53,7 +53,18 @@ class ToolResult:
         return ToolResult((TextContent(text=text),), is_error=True, details=details)
 
 
-async def _silent(channel: Channel, text: str) -> None:
+class LiveOutput(Protocol):
+    """Passes live output to the user."""
+
+    async def __call__(self, channel: Channel, text: str, left_out: int = 0) -> None:
+        """Show more output; `left_out` UTF-16 code units that came behind it are in the result only.
+
+        May wait: that is a slow client.
+        """
+        ...
+
+
+async def _silent(channel: Channel, text: str, left_out: int = 0) -> None:
     """Nobody listens to live output."""
 
 
@@ -62,15 +73,14 @@ class ToolContext:
     """What a tool may use. One per tool call.
 
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
-    the model has seen. `output` passes live output to the user (it may wait: that is backpressure).
-    `environment` is what commands inherit.
+    the model has seen. `environment` is what commands inherit.
     """
 
     root: Path
     editor: Editor
     seen: SeenFiles
     environment: Mapping[str, str]
-    output: Callable[[Channel, str], Awaitable[None]] = _silent
+    output: LiveOutput = _silent
 
 
 @dataclass(frozen=True)

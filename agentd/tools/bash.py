@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 
 from agentd.protocol.messages import CommandDetails, CommandSubject, ToolKind
+from agentd.protocol.text import visible
 from agentd.tools.base import Action, Description, ToolContext, ToolError, ToolResult
 from agentd.workspace.command import CommandError, CommandResult
 from agentd.workspace.process import Processes
@@ -59,7 +60,7 @@ class Bash:
         lines = command.strip().splitlines() if isinstance(command, str) else []
         if not lines:
             return Description(title=self.name)
-        line = "".join(_visible(character) for character in lines[0][: _TITLE_LENGTH + 1])
+        line = visible(lines[0][: _TITLE_LENGTH + 1], kept="")
         if len(lines) > 1 or len(line) > _TITLE_LENGTH:
             line = line[: _TITLE_LENGTH - 2].rstrip() + " …"
         return Description(title=line)
@@ -81,8 +82,8 @@ class Bash:
         return Action(run=run, subject=CommandSubject(command=command, cwd=str(context.root)))
 
     async def _run(self, command: str, timeout_ms: int, context: ToolContext) -> ToolResult:
-        async def show(text: str) -> None:
-            await context.output("stdout", text)
+        async def show(text: str, left_out: int) -> None:
+            await context.output("stdout", text, left_out)
 
         unsaved = await context.editor.dirty_paths()
         shell = shutil.which("bash", path=context.environment.get("PATH")) or "sh"
@@ -141,7 +142,3 @@ def _unsaved_note(unsaved: Sequence[Path], root: Path) -> list[str]:
         "[unsaved in the editor, so the command saw the older text on disk: "
         f"{', '.join(names[:_NAMED_FILES])}{more}]"
     ]
-
-
-def _visible(character: str) -> str:
-    return character if character.isprintable() else ascii(character)[1:-1]

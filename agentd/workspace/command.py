@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from agentd.workspace.output import LiveOutput, LiveSink, OutputCapture
+from agentd.workspace.output import LiveFeed, LiveSink, OutputCapture
 
 # How long what a command left running may go on, so that a `tee` behind it can finish.
 LINGER_SECONDS = 0.2
@@ -82,7 +82,7 @@ class Command:
         self._program = program
         self._cwd = cwd
         self._capture = OutputCapture()
-        self._live = LiveOutput()
+        self._live = LiveFeed()
         self._output_ended = anyio.Event()
         self._unread = b""
         self._has_job = self._has_orders = False

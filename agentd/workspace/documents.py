@@ -1,6 +1,13 @@
-"""The documents that are open in the user's editor: their text is what counts, not what is on disk."""
+"""The documents that are open in the user's editor: unsaved text counts, not what is on disk.
 
-from dataclasses import dataclass
+A document is *dirty* when its text is neither what was last saved nor what is on disk. A clean document whose
+file has changed on disk (a command ran, or agentd edited it) is not dirty: until the editor reloads it, the
+disk is right.
+"""
+
+import os
+import stat
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio.to_thread
@@ -9,47 +16,70 @@ from agentd.workspace.editor import OpenDocument
 from agentd.workspace.text import BinaryContent, decode
 
 _MAX_COMPARED = 64 * 1024 * 1024
-"""A file larger than this is taken to differ from its buffer rather than read."""
+"""A file larger than this is taken to differ from its document rather than read."""
 
 
 @dataclass(frozen=True)
-class _Buffer:
+class _Document:
     text: str
     version: int
+    saved: str | None  # the text that was last saved, None where that is not known
 
 
 class Documents:
     """Open documents by resolved path. One owner feeds it; the rest of the house reads it."""
 
     def __init__(self) -> None:
-        self._buffers: dict[Path, _Buffer] = {}
+        self._documents: dict[Path, _Document] = {}
 
-    def put(self, path: Path, text: str, version: int) -> None:
-        """A document was opened, or its text changed."""
-        self._buffers[path] = _Buffer(text, version)
+    async def open(self, path: Path, text: str, version: int) -> None:
+        """A document was opened, perhaps with text that was never saved."""
+        saved = text if await _on_disk(path) == text else None
+        self._documents[path] = _Document(text, version, saved)
 
-    def remove(self, path: Path) -> None:
+    def change(self, path: Path, text: str, version: int) -> None:
+        """A document's text changed."""
+        if (document := self._documents.get(path)) is not None:
+            self._documents[path] = replace(document, text=text, version=version)
+
+    def save(self, path: Path) -> None:
+        """A document was saved."""
+        if (document := self._documents.get(path)) is not None:
+            self._documents[path] = replace(document, saved=document.text)
+
+    def close(self, path: Path) -> None:
         """A document was closed."""
-        self._buffers.pop(path, None)
+        self._documents.pop(path, None)
 
     async def read(self, path: Path) -> OpenDocument | None:
-        """The document of a file, and whether it differs from what is on disk."""
-        buffer = self._buffers.get(path)
-        if buffer is None:
+        """The document of a file, and whether it is dirty."""
+        document = self._documents.get(path)
+        if document is None:
             return None
-        dirty = await anyio.to_thread.run_sync(_differs, path, buffer.text)
-        return OpenDocument(buffer.text, buffer.version, dirty)
+        dirty = document.text != document.saved and document.text != await _on_disk(path)
+        return OpenDocument(document.text, document.version, dirty)
 
     async def dirty_paths(self) -> tuple[Path, ...]:
-        """The files whose documents differ from what is on disk."""
-        found = [(path, await self.read(path)) for path in tuple(self._buffers)]
+        """The files whose documents are dirty."""
+        found = [(path, await self.read(path)) for path in tuple(self._documents)]
         return tuple(path for path, document in found if document is not None and document.dirty)
 
 
-def _differs(path: Path, text: str) -> bool:
+async def _on_disk(path: Path) -> str | None:
+    return await anyio.to_thread.run_sync(_read_text, path, abandon_on_cancel=True)
+
+
+def _read_text(path: Path) -> str | None:
+    """The text of a file; None where there is no file, or none that is text of a sensible size."""
     try:
-        if path.stat().st_size > _MAX_COMPARED:
-            return True
-        return decode(path.read_bytes()).text != text
-    except (OSError, BinaryContent):
-        return True  # not there, not to be read, or no text: the buffer is all there is
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_COMPARED:
+            return None
+        try:
+            return decode(file.read(_MAX_COMPARED + 1)).text
+        except (OSError, BinaryContent):
+            return None

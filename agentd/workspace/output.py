@@ -11,13 +11,15 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
+from agentd.protocol.text import utf16_length
+
 RESULT_BYTES = 50_000
 """The most that a result shows of an output, as UTF-8, cut marker included."""
 
 LIVE_CHARACTERS = 256 * 1024
 """The most live text that waits for whoever watches."""
 
-LiveSink = Callable[[str], Awaitable[None]]
+LiveSink = Callable[[str, int], Awaitable[None]]
 """Takes live text. May wait."""
 
 # A line longer than this many characters goes on its way before it ends.
@@ -192,8 +194,8 @@ class _HeadAndTail:
         return shown_head + line_break + _cut_marker(cut) + shown_tail
 
 
-class LiveOutput:
-    """The live stream: never keeps the command waiting, says where it left text out for a slow watcher."""
+class LiveFeed:
+    """The live stream: never keeps the command waiting; leaves text out for a watcher that is too slow."""
 
     def __init__(self, limit: int = LIVE_CHARACTERS) -> None:
         self._limit = limit
@@ -206,7 +208,7 @@ class LiveOutput:
     def feed(self, text: str) -> None:
         """Take more text."""
         if self._left_out or self._length + len(text) > self._limit:
-            self._left_out += len(text.encode())
+            self._left_out += utf16_length(text)
         else:
             self._pending.append(text)
             self._length += len(text)
@@ -220,20 +222,19 @@ class LiveOutput:
     async def forward(self, sink: LiveSink) -> None:
         """Pass the text on until `close`, as fast as the sink takes it."""
         while True:
-            if text := self._take():
-                await sink(text)
+            text, left_out = self._take()
+            if text or left_out:
+                await sink(text, left_out)
             elif self._closed:
                 return
             else:
                 self._changed = anyio.Event()
                 await self._changed.wait()
 
-    def _take(self) -> str:
-        if self._left_out:
-            self._pending.append(f"\n{_cut_marker(self._left_out)}")
-        text = "".join(self._pending)
+    def _take(self) -> tuple[str, int]:
+        text, left_out = "".join(self._pending), self._left_out
         self._pending, self._length, self._left_out = [], 0, 0
-        return text
+        return text, left_out
 
 
 def _cut_marker(size: int) -> str:

@@ -37,7 +37,7 @@ IDLE_WARDENS = 4
 _WARDEN = Path(__file__).with_name("warden.py")
 
 
-async def _unwatched(text: str) -> None:
+async def _unwatched(text: str, left_out: int) -> None:
     """Nobody watches the output."""
 
 

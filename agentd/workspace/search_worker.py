@@ -32,6 +32,7 @@ Cut = Literal["limit", "size", "time"]
 
 _MAX_MEMORY = 2 * 1024**3
 _GRACE_SECONDS = 2
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _WIDE = 500  # characters of a line that are shown whole; of a longer one, a window around the match
 _BEFORE_MATCH = 200
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
@@ -235,10 +236,21 @@ def _window(line: str, match: re.Match[str]) -> str:
     return visible(("..." if start else "") + line[start:end] + "... (truncated)")
 
 
+def _die_with_the_daemon() -> None:
+    """Have the kernel kill this process with the one that started it (Linux; elsewhere the alarm does)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == 1:  # it died before that
+            os._exit(0)
+
+
 def main() -> None:
     """Do the job on stdin."""
     import resource  # only the worker has it; the daemon imports this module for its types
 
+    _die_with_the_daemon()
     given = json.load(sys.stdin.buffer)
     job = SearchJob(**{**given, "base": tuple(given["base"])})
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -59,7 +59,7 @@ def test_a_whole_configuration_counts_as_it_stands(path: Path) -> None:
                 name="local",
                 api="openai-chat",
                 base_url="http://127.0.0.1:11434/v1",
-                api_key_env="LOCAL_API_KEY",
+                key_variables=("LOCAL_API_KEY",),
                 models={
                     "qwen3-coder": ModelSettings("qwen3-coder", context_window=131072, max_output=8192),
                     "meta/llama-3.3": ModelSettings(

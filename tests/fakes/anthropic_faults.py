@@ -40,6 +40,7 @@ def request_fault(headers: Mapping[str, str], body: Any) -> str | None:
     if not isinstance(messages, list) or not messages:
         return "messages: at least one message is required"
     faults = (
+        *_beta_faults(headers, body),
         *_thinking_faults(body),
         *_tool_faults(body),
         *_marker_faults(body),
@@ -49,6 +50,12 @@ def request_fault(headers: Mapping[str, str], body: Any) -> str | None:
         *_thought_faults(body),
     )
     return faults[0] if faults else None
+
+
+def _beta_faults(headers: Mapping[str, str], body: Mapping[str, Any]) -> Iterator[str]:
+    known = "thinking-binding-controls-2026-08-01" in headers.get("anthropic-beta", "").split(",")
+    if "block_binding" in body.get("thinking", {}) and not known:
+        yield "thinking.adaptive.block_binding: Extra inputs are not permitted"
 
 
 def _thinking_faults(body: Mapping[str, Any]) -> Iterator[str]:

@@ -42,8 +42,13 @@ RESPONSE_TURN = (
 
 
 def sign(model: str, part: Mapping[str, Any]) -> str:
-    """The signature of a part that a model has made: it fits this part of this model and no other."""
+    """The signature of a part that a model has made: it fits this part of this model and no other.
+
+    A call counts by its name and id, as its arguments may have been no JSON and its name none to send back.
+    """
     bare = {name: value for name, value in part.items() if name != SIGNATURE}
+    if call := part.get("functionCall"):
+        bare = {"call": re.sub(r"[^A-Za-z0-9_-]", "_", call["name"])[:64].lstrip("_"), "id": call.get("id")}
     text = json.dumps([model, bare], sort_keys=True, ensure_ascii=False)
     return base64.b64encode(hashlib.sha256(text.encode(errors="replace")).digest()).decode()
 
@@ -63,21 +68,9 @@ def generation_of(model: str) -> float:
 def request_fault(path: str, body: Any) -> str | None:
     """The first thing that the real server would refuse in a request, or None."""
     model = model_of(path)
-    if not model:
-        return "models/: unexpected model name format"
-    if not path.partition("?")[2].startswith("alt=sse"):
-        return "without alt=sse the answer is no stream of events"
-    if not isinstance(body, dict):
-        return "Invalid JSON payload received."
-    try:
-        json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return "a lone surrogate"
-    if unknown := sorted(set(body) - FIELDS):
-        return f'Invalid JSON payload received. Unknown name "{unknown[0]}": Cannot find field.'
-    contents = body.get("contents")
-    if not isinstance(contents, list) or not contents:
-        return "contents is not specified"
+    for fault in _envelope_faults(path, model, body):
+        return fault
+    contents = body["contents"]
     faults = (
         *_content_faults(contents, generation_of(model)),
         *_turn_faults(contents),
@@ -87,6 +80,24 @@ def request_fault(path: str, body: Any) -> str | None:
         *_system_faults(body.get("systemInstruction")),
     )
     return faults[0] if faults else None
+
+
+def _envelope_faults(path: str, model: str, body: Any) -> Iterator[str]:
+    if not model:
+        yield "models/: unexpected model name format"
+    if not path.partition("?")[2].startswith("alt=sse"):
+        yield "without alt=sse the answer is no stream of events"
+    if not isinstance(body, dict):
+        yield "Invalid JSON payload received."
+        return
+    try:
+        json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        yield "a lone surrogate"
+    if unknown := sorted(set(body) - FIELDS):
+        yield f'Invalid JSON payload received. Unknown name "{unknown[0]}": Cannot find field.'
+    if not isinstance(body.get("contents"), list) or not body["contents"]:
+        yield "contents is not specified"
 
 
 # --- contents -------------------------------------------------------------------------------------
@@ -242,7 +253,7 @@ def schema_faults(schema: Any, at: str) -> Iterator[str]:
             yield from schema_faults(choice, f"{at}.any_of")
         return
     kind = schema.get("type")
-    if kind not in TYPES:
+    if not isinstance(kind, str) or kind not in TYPES:
         yield f"{at}.type: Invalid value: {kind!r}"
     if "enum" in schema and (kind != "STRING" or not all(isinstance(v, str) and v for v in schema["enum"])):
         yield f"{at}.enum: only allowed for STRING type, and cannot be empty"

@@ -23,11 +23,9 @@ class ResponsesServer(ModelServer):
         *,
         strict: bool = True,
         repeat: bool = False,
-        takes_ids: bool = False,
-        adjacent: bool = False,
-        reasons: bool = True,
+        **kind: bool,
     ) -> None:
-        self._wire = ResponsesWire(takes_ids=takes_ids, adjacent=adjacent, reasons=reasons)
+        self._wire = ResponsesWire(**kind)
         super().__init__(responses, strict=strict, repeat=repeat)
 
     def fault_of(self, request: Recorded) -> str | None:

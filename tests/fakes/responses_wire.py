@@ -17,7 +17,7 @@ FIELDS_OF_TOOL = {"type", "name", "description", "parameters", "strict"}
 EFFORTS = {"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 STATUS = {"length": "incomplete", "refusal": "completed"}
 ENCRYPTED = "reasoning.encrypted_content"
-OUTPUT_FIELDS = {
+FIELDS_OF_ITEM = {
     "message": {"type", "role", "content", "phase", "status", "id"},
     "function_call": {"type", "call_id", "name", "arguments", "namespace", "id"},
     "function_call_output": {"type", "call_id", "output"},
@@ -30,16 +30,15 @@ Item = dict[str, Any]
 class ResponsesWire:
     """One server's memory: with `store: false` it has none of items, but it knows its own seal.
 
-    `takes_ids` are servers that take items under the ids they gave them; `adjacent` those that want nothing
-    between the calls of a turn (DeepSeek); `reasons` says whether the models do.
+    `typed` servers check requests with the types of OpenAI's SDK and do not seal reasoning (vLLM); `adjacent`
+    ones want nothing between the calls of a turn (DeepSeek); `reasons` says whether the models do.
     """
 
-    def __init__(self, *, takes_ids: bool, adjacent: bool, reasons: bool) -> None:
-        self._takes_ids = takes_ids
+    def __init__(self, *, typed: bool = False, adjacent: bool = False, reasons: bool = True) -> None:
+        self._typed = typed
         self._adjacent = adjacent
         self._reasons = reasons
         self._numbers = itertools.count(1)
-        self._ids: set[str] = set()
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -59,7 +58,7 @@ class ResponsesWire:
             *_tool_faults(body),
             *_item_faults(items),
             *_pairing_faults(items),
-            *self._memory_faults(items, body["model"]),
+            *(_type_faults(items) if self._typed else self._memory_faults(items, body["model"])),
             *(_adjacency_faults(items) if self._adjacent else ()),
         )
         return faults[0] if faults else None
@@ -83,10 +82,10 @@ class ResponsesWire:
 
     def _memory_faults(self, items: Sequence[Item], model: str) -> Iterator[str]:
         for number, item in enumerate(items):
-            id = item.get("id")
-            if id is not None and not (self._takes_ids and id in self._ids):
+            if "id" in item:
                 yield (
-                    f"Item with id '{id}' not found. Items are not persisted when `store` is set to false."
+                    f"Item with id '{item['id']}' not found. Items are not persisted when `store` is set to "
+                    "false."
                 )
             sealed = item.get("encrypted_content")
             if item.get("type") == "reasoning" and not sealed and not item.get("content"):
@@ -113,12 +112,12 @@ class ResponsesWire:
     def _item(self, block: Mapping[str, Any], request: Mapping[str, Any]) -> Item:
         number = next(self._numbers)
         if block["type"] == "thinking":
-            item: Item = {
-                "type": "reasoning",
-                "id": f"rs_{number}",
-                "summary": [{"type": "summary_text", "text": block["text"]}],
-            }
-            if ENCRYPTED in request.get("include", ()):
+            item: Item = {"type": "reasoning", "id": f"rs_{number}", "summary": []}
+            if self._typed:
+                item["content"] = [{"type": "reasoning_text", "text": block["text"]}]
+            else:
+                item["summary"].append({"type": "summary_text", "text": block["text"]})
+            if ENCRYPTED in request.get("include", ()) and not self._typed:
                 item["encrypted_content"] = seal(request["model"], block["text"])
         elif block["type"] == "text":
             part = {"type": "output_text", "text": block["text"], "annotations": []}
@@ -142,7 +141,6 @@ class ResponsesWire:
                 "arguments": arguments,
                 "status": "completed",
             }
-        self._ids.add(item["id"])
         return item
 
 
@@ -171,9 +169,9 @@ def _tool_faults(body: Mapping[str, Any]) -> Iterator[str]:
 def _item_faults(items: Sequence[Item]) -> Iterator[str]:
     for number, item in enumerate(items):
         type = item.get("type", "message")
-        if type not in OUTPUT_FIELDS:
+        if type not in FIELDS_OF_ITEM:
             yield f"Invalid value: '{type}' in input[{number}]"
-        elif unknown := sorted(set(item) - OUTPUT_FIELDS[type]):
+        elif unknown := sorted(set(item) - FIELDS_OF_ITEM[type]):
             yield f"Unknown parameter: 'input[{number}].{unknown[0]}'"
         elif type == "message":
             yield from _message_faults(number, item)
@@ -243,6 +241,20 @@ def _pairing_faults(items: Sequence[Item]) -> Iterator[str]:
         yield "the last item is from the assistant"
 
 
+def _type_faults(items: Sequence[Item]) -> Iterator[str]:
+    """What the SDK's types miss: `ResponseOutputMessageParam`, `ResponseReasoningItemParam`."""
+    for number, item in enumerate(items):
+        missing: set[str] = set()
+        if item.get("role") == "assistant" and not isinstance(item["content"], str):
+            parts = (set(part) for part in item["content"])
+            missing = {"id", "status"} - set(item)
+            missing |= {"annotations"}.difference(*parts)
+        elif item.get("type") == "reasoning":
+            missing = {"id", "summary"} - set(item)
+        if missing:
+            yield f"40 validation errors: input.{number}: Field required: {sorted(missing)}"
+
+
 def _adjacency_faults(items: Sequence[Item]) -> Iterator[str]:
     open_calls = 0
     for item in items:
@@ -276,13 +288,17 @@ def _events_of_item(at: int, item: Item, size: int) -> Iterator[bytes]:
         for piece in _pieces(text, size):
             yield _event("response.output_text.delta", content_index=0, delta=piece, **place)
         yield _event("response.output_text.done", content_index=0, text=text, **place)
-    else:
+    elif item["summary"]:
         partial = begun | {"summary": [], "encrypted_content": "partial"}
         yield _event("response.output_item.added", output_index=at, item=partial)
         text = item["summary"][0]["text"]
         for piece in _pieces(text, size):
             yield _event("response.reasoning_summary_text.delta", summary_index=0, delta=piece, **place)
         yield _event("response.reasoning_summary_text.done", summary_index=0, text=text, **place)
+    else:
+        yield _event("response.output_item.added", output_index=at, item=begun | {"content": []})
+        for piece in _pieces(item["content"][0]["text"], size):
+            yield _event("response.reasoning_text.delta", content_index=0, delta=piece, **place)
     yield _event("response.output_item.done", output_index=at, item=item)
 
 

@@ -238,6 +238,16 @@ def test_a_surrogate_pair_sent_in_halves_is_one_character() -> None:
     assert text_of(events) == "😀"
 
 
+def test_what_is_kept_can_be_stored_though_its_characters_came_in_halves() -> None:
+    halves = [delta(0, "thinking_delta", thinking=half) for half in ("a\ud83d", "\ude00", "\ud800!")]
+    told = "".join(f"data: {json.dumps(payload)}\n\n" for payload in halves).encode()
+    events, ended = decode(
+        stream(start(), begin(0, {"type": "thinking"}), stop=False) + told + stream(finish())
+    )
+    assert ended.provider_data == {"blocks": [{"type": "thinking", "thinking": "a😀\ufffd!"}]}
+    assert thinking_of(events).startswith("a😀")
+
+
 # --- the message ----------------------------------------------------------------------------------
 
 

@@ -20,8 +20,8 @@ from agentd.protocol.messages import (
     ThinkingContent,
     UserMessage,
 )
-from agentd.providers.anthropic_models import Dialect
-from agentd.providers.anthropic_request import messages_body
+from agentd.providers.anthropic_models import BINDING_CONTROLS, Dialect
+from agentd.providers.anthropic_request import betas_of, messages_body
 from agentd.providers.base import Model, ModelRequest, ProviderError, ToolSpec
 
 DIALECT = Dialect()
@@ -84,7 +84,11 @@ def test_system_and_tools_are_in_the_forms_of_this_api() -> None:
                 {"properties": {"a": {"type": "string"}}, "required": ["a", "c"]},
                 {"properties": {"b": {"type": "integer"}}, "required": ["c"]},
             ]},
-            {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["c"]},
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+                "required": ["c"],
+            },
         ),
         (
             {
@@ -147,12 +151,18 @@ def test_a_tool_turn_has_its_input_as_an_object_and_all_results_in_one_message()
 
 def test_neighbours_of_one_role_are_merged_and_nothing_blank_is_sent() -> None:
     assert messages(
-        user("one", " "), user("\n"), user("two"), assistant("", "three"), assistant(" \n"), assistant("four"), user("five")
+        user("one", " "),
+        user("\n"),
+        user("two"),
+        assistant("", "three"),
+        assistant(" \n"),
+        assistant("four"),
+        user("five"),
     ) == [
         {"role": "user", "content": [text("one"), text("two")]},
         {"role": "assistant", "content": [text("three"), text("four")]},
         {"role": "user", "content": [text("five")]},
-    ]  # fmt: skip
+    ]
 
 
 def test_text_after_a_call_goes_before_it() -> None:
@@ -168,11 +178,11 @@ def test_a_result_without_text_is_not_blank() -> None:
 def test_ids_of_other_servers_become_valid_and_stay_different() -> None:
     history = messages(
         user("Hi"),
-        assistant(call("functions.add:0"), call("functions_add_0"), call("x~2"), call("ü")),
+        assistant(call("functions.add:0"), call("functions_add_0"), call("x~2"), call("x.2")),
         result("functions.add:0", "1"),
         result("functions_add_0", "2"),
         result("x~2", "3"),
-        result("ü", "4"),
+        result("x.2", "4"),
     )
     ids = [block["id"] for block in history[1]["content"]]
     assert [block["tool_use_id"] for block in history[2]["content"]] == ids
@@ -351,10 +361,21 @@ def test_summaries_of_thinking_are_asked_for() -> None:
     assert body["thinking"] == {"type": "adaptive", "display": "summarized"}
 
 
-def test_a_model_that_binds_its_thinking_to_the_prompt_is_told_to_drop_it() -> None:
-    body = messages_body(request(model=Model("local", "claude-fable-5-1")), DIALECT)
+@pytest.mark.parametrize("name", ["claude-fable-5-1", "claude-fable-5-2", "claude-opus-5-5"])
+def test_a_model_that_binds_its_thinking_to_the_prompt_is_told_to_drop_it(name: str) -> None:
+    asked = request(model=Model("local", name))
+    body = messages_body(asked, DIALECT)
     assert body["thinking"]["block_binding"] == {"prefix_mismatch_behavior": "drop_block"}
+    assert betas_of(body, Dialect(betas=("a-1",))) == ("a-1", BINDING_CONTROLS)
     assert "output_config" not in body
+    assert "thinking" not in messages_body(asked, Dialect(binding_controls=False))
+
+
+@pytest.mark.parametrize("name", ["claude-mythos-5-1", "claude-fable-5", "claude-opus-5", "claude-opus-4-8"])
+def test_other_models_are_not_told_what_they_may_not_know(name: str) -> None:
+    body = body_of(request(model=Model("local", name), effort="high"))
+    assert body["thinking"] == {"type": "adaptive", "display": "summarized"}
+    assert betas_of(body, DIALECT) == ()
 
 
 def test_a_budget_leaves_room_for_the_answer() -> None:

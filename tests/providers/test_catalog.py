@@ -1,25 +1,101 @@
-"""From settings to providers."""
+"""The catalogue of models: sound, small, read late, and careful about what it does not know."""
+
+import subprocess
+import sys
+from importlib import resources
 
 import pytest
 
-from agentd.config.settings import APIS, ProviderSettings
-from agentd.providers.base import ProviderError
-from agentd.providers.catalog import open_provider, open_scripted
-from agentd.providers.openai_chat import OpenAIChat
-from agentd.providers.scripted import Scripted
+from agentd.config.builtin import BUILT_IN
+from agentd.providers import catalog
+from agentd.providers.catalog import UNKNOWN, facts_of, models_of, providers_of
+
+HOSTED = [name for name, known in BUILT_IN.items() if not known.is_local]
+LISTED = [name for name in HOSTED if models_of(name)]
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_every_api_that_the_configuration_allows_can_be_opened(api: str) -> None:
-    provider = open_provider(ProviderSettings("local", api, "http://127.0.0.1:1/v1"), None)
-    assert isinstance(provider, OpenAIChat)
+def test_it_is_small_and_has_the_models_of_most_hosted_providers() -> None:
+    data = resources.files("agentd.providers").joinpath("catalog.json").read_bytes()
+    assert len(data) < 200_000
+    assert {"openai", "anthropic", "google", "mistral", "deepseek", "xai", "groq"} <= set(LISTED)
+    assert 200 < sum(len(models_of(name)) for name in LISTED) < 1000
+    assert all(models_of(name) == () for name, known in BUILT_IN.items() if known.is_local)
 
 
-def test_an_unknown_api_is_refused_by_name() -> None:
-    with pytest.raises(ProviderError, match='"local" has the unknown api "smoke"') as caught:
-        open_provider(ProviderSettings("local", "smoke", "http://127.0.0.1:1"), None)
-    assert caught.value.kind == "bad_request"
+@pytest.mark.parametrize("provider", LISTED)
+def test_every_entry_is_sound(provider: str) -> None:
+    for name in models_of(provider):
+        facts = facts_of(provider, name)
+        window, limit = facts.context_window, facts.max_output
+        assert window is None or 1000 < window <= 20_000_000, name
+        assert limit is None or 0 < limit <= (window or limit) / (2 if window else 1), name
+        assert not facts.efforts or facts.reasoning, name
+        rank = [catalog.EFFORTS.index(effort) for effort in facts.efforts]
+        assert rank == sorted(set(rank)), name
+        if facts.prices is None:
+            continue
+        tiers = facts.prices.tiers
+        assert [above for above, _ in tiers] == sorted({above for above, _ in tiers}), name
+        for rates in (facts.prices.rates, *(rates for _, rates in tiers)):
+            prices = (rates.input, rates.output, rates.cache_read, rates.cache_write)
+            assert all(price is None or 0 <= price < 1000 for price in prices), name
 
 
-def test_the_scripted_provider_needs_no_settings() -> None:
-    assert isinstance(open_scripted(), Scripted)
+def test_a_model_is_what_its_provider_says() -> None:
+    facts = facts_of("openai", "gpt-5.1")
+    assert (facts.context_window, facts.max_output) == (272_000, 128_000)
+    assert facts.images
+    assert facts.reasoning
+    assert facts.efforts == ("low", "medium", "high")
+    assert facts.prices is not None
+    assert (facts.prices.rates.input, facts.prices.rates.cache_read) == (1.25, 0.125)
+    assert facts_of("openai", "GPT-5.1") == facts
+
+
+def test_a_model_that_nobody_knows_can_do_nothing_special() -> None:
+    for provider, name in [
+        ("openai", "gpt-0"),
+        ("nobody", "gpt-5"),
+        ("openrouter", "nobody/x"),
+        ("openrouter", "/"),
+    ]:
+        assert facts_of(provider, name) == UNKNOWN
+    assert UNKNOWN == catalog.Facts(None, None, False, False, (), None)
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "original"),
+    [
+        ("openrouter", "anthropic/claude-opus-4.6", ("anthropic", "claude-opus-4-6")),
+        ("openrouter", "openai/gpt-5.1:free", ("openai", "gpt-5.1")),
+        ("github", "openai/gpt-5", ("openai", "gpt-5")),
+        ("huggingface", "anthropic/claude-opus-4-5-20251101", ("anthropic", "claude-opus-4-5")),
+    ],
+)
+def test_a_gateways_model_can_do_what_its_vendors_can_at_a_price_of_its_own(
+    provider: str, name: str, original: tuple[str, str]
+) -> None:
+    facts, own = facts_of(provider, name), facts_of(*original)
+    assert own.prices is not None
+    assert facts.prices is None
+    assert (facts.context_window, facts.images, facts.efforts) == (
+        own.context_window,
+        own.images,
+        own.efforts,
+    )
+    assert facts.context_window
+
+
+def test_the_providers_of_a_bare_name_are_found() -> None:
+    assert "openai" in set(providers_of("gpt-5"))
+    assert list(providers_of("gpt-0")) == []
+
+
+def test_nothing_reads_it_before_it_is_asked() -> None:
+    code = (
+        "import agentd.server.app, agentd.providers.catalog as c, agentd.config.settings as s;"
+        "s.load({'AGENTD_CONFIG': '/dev/null'}); print(c._table.cache_info().currsize);"
+        "c.preload(); print(c._table.cache_info().currsize)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["0", "1"]

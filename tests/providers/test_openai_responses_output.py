@@ -61,6 +61,26 @@ def test_text_that_was_shown_stands_against_another_truth(caplog: pytest.LogCapt
     assert "Goodbye" not in caplog.text
 
 
+def test_a_delta_that_comes_after_the_whole_text_is_an_echo() -> None:
+    whole = {"type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": "Hello"}
+    events, _ = decode(sse(text("Hello"), whole, text("Hello"), text("Hello"), COMPLETED))
+    assert text_of(events) == "Hello"
+
+
+def test_a_gateway_that_counts_in_its_own_way_tells_nothing_twice() -> None:
+    body = sse(done(message("Hi"), 3), done(CALL, 4), over("completed", output=[message("Hi"), CALL]))
+    events, _ = decode(body)
+    assert text_of(events) == "Hi"
+    assert len(calls_in(events)) == 1
+
+
+def test_text_under_the_index_of_reasoning_streams_as_text() -> None:
+    body = sse(done(reasoning("Hm.", encrypted_content="sealed")), text("H"), text("i"), COMPLETED)
+    events, end = decode(body)
+    assert events == [ThinkingDelta(0, "Hm."), TextDelta(1, "H"), TextDelta(1, "i")]
+    assert [item["type"] for item in kept(end)] == ["reasoning", "message"]
+
+
 def test_text_is_found_in_the_done_item_or_in_the_response_alone() -> None:
     for body in (sse(done(message("Hi")), COMPLETED), sse(over("completed", output=[message("Hi")]))):
         assert text_of(decode(body)[0]) == "Hi"
@@ -150,6 +170,8 @@ def test_encrypted_reasoning_is_taken_when_it_is_whole() -> None:
     partial, whole = (reasoning(encrypted_content=each) for each in ("partial", "whole"))
     _, end = decode(sse(added(partial), done(whole), done(message("Hi"), 1), COMPLETED))
     assert kept(end)[0]["encrypted_content"] == "whole"
+    _, end = decode(sse(added(partial), done(message("Hi"), 1), COMPLETED))
+    assert [item["type"] for item in kept(end)] == ["message"]
 
 
 def test_reasoning_that_only_the_servers_memory_could_complete_is_not_kept() -> None:

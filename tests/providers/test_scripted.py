@@ -235,5 +235,5 @@ async def test_the_demo_finds_and_fixes_the_fault_of_its_project(tmp_path: Path)
 
 
 def test_scripts_are_played_without_an_http_client() -> None:
-    code = "import sys, agentd.providers.catalog as c; c.open_scripted(); sys.exit('httpx' in sys.modules)"
+    code = "import sys, agentd.providers.apis as c; c.open_scripted(); sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

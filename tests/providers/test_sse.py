@@ -117,3 +117,11 @@ def test_a_megabyte_of_data_byte_by_byte_is_linear_work() -> None:
     events = stream.feed(b"\n\n")
     assert len(events[0].data) == 1_000_000
     assert time.process_time() - started < 30  # quadratic work takes minutes
+
+
+def test_lines_that_are_no_field_are_kept_up_to_a_limit() -> None:
+    stream = EventStream()
+    stream.feed(b'data: a\n\n: comment\nid: 1\nretry: 2\nevent: x\n{\n  "error": 1\n}\n')
+    assert stream.stray == ["{", '  "error": 1', "}"]
+    stream.feed(b"x" * 70_000 + b"\n" + b"y\n")
+    assert stream.stray[3:] == ["y"]

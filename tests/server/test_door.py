@@ -533,6 +533,17 @@ async def test_the_first_reply_counts_also_when_two_come_in_one_read() -> None:
         assert answers == ["first"]
 
 
+async def test_a_reply_without_a_result_is_an_answer_and_never_taken_for_a_request() -> None:
+    """A client in JavaScript that answers `undefined` leaves the result out."""
+    async with house() as home:
+        message_id, answers, _ = await ask(home)
+        home.door.receive(to_json({"jsonrpc": "2.0", "id": message_id}))
+        await home.settle()
+        assert answers == [None]
+        home.door.receive(to_json({"jsonrpc": "2.0", "id": 99}))
+        assert home.answers[-1] == (None, "request")
+
+
 async def test_giving_up_withdraws_the_question_and_a_late_reply_is_dropped() -> None:
     async with house() as home:
         message_id, answers, scope = await ask(home)

@@ -52,6 +52,7 @@ def test_a_message_without_an_id_is_a_notification() -> None:
         (b'{"jsonrpc":"2.0","id":"1","result":{"a":1}}', Reply("1", {"a": 1}, None)),
         (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601}}', Reply(1, None, {"code": -32601})),
         (b'{"jsonrpc":"2.0","id":null,"error":"odd"}', Reply(None, None, None)),
+        (b'{"jsonrpc":"2.0","id":7}', Reply(7, None, None, is_empty=True)),
     ],
 )
 def test_replies(body: bytes, reply: Reply) -> None:
@@ -111,7 +112,6 @@ def test_what_is_no_json_is_a_parse_error_without_an_id(body: bytes) -> None:
         (b'{"id":7,"method":"m"}', 7),
         (b'{"jsonrpc":2.0,"id":"7","method":"m"}', "7"),
         (b'{"jsonrpc":"2.0"}', None),
-        (b'{"jsonrpc":"2.0","id":7}', 7),
         (b'{"jsonrpc":"2.0","result":1}', None),
         (b'{"jsonrpc":"2.0","id":7,"method":5}', 7),
         (b'{"jsonrpc":"2.0","id":7,"method":null}', 7),

@@ -26,6 +26,7 @@ from agentd.protocol.messages import CommandSubject, PermissionRequest, ToolResu
 from agentd.protocol.methods import PermissionAnswer, PromptResult, SessionUpdateParams
 from agentd.sessions.questions import REJECTED
 from agentd.sessions.session import Session
+from agentd.tools.base import ToolResult
 
 
 def bash() -> FakeTool:
@@ -307,10 +308,11 @@ async def test_a_new_mode_that_asks_as_well_leaves_it_open(tmp_path: Path) -> No
         assert len(living.face.asked) == 1, "it is not put a second time"
 
 
-async def test_trust_that_is_given_answers_the_question(tmp_path: Path) -> None:
+async def test_trust_that_is_given_acts_at_the_next_turn(tmp_path: Path) -> None:
     async with home(tmp_path, bash()) as living:
         living.settings.trusted = False
-        session = await living.new(calling(tool_call("c0", "bash")), "done", mode="full")
+        calls = [calling(tool_call(f"c{number}", "bash")) for number in range(2)]
+        session = await living.new(*calls, "done", mode="full")
         ended: list[Any] = []
 
         async def ask() -> None:
@@ -320,9 +322,28 @@ async def test_trust_that_is_given_answers_the_question(tmp_path: Path) -> None:
         await living.face.until("permission_requested")
         living.settings.trusted = True
         session.trust_changed()
+        (question,) = session.get(None, 9).pending
+        assert session.respond(question.request_id, ALLOW)
         await _until(lambda: ended)
-        assert resolved(living.face) == [("allowed", "rule", None)]
-        assert len(living.tools[0].ran) == 1
+        assert len(resolved(living.face)) == 1, "the second turn asks nothing"
+        assert len(living.tools[0].ran) == 2
+
+
+async def test_trust_that_is_taken_back_acts_at_the_next_call(tmp_path: Path) -> None:
+    async with home(tmp_path, bash()) as living:
+        session = await living.new(
+            calling(tool_call("a", "bash"), tool_call("b", "bash")), "done", mode="full"
+        )
+
+        async def revoke(arguments: Any, context: Any) -> ToolResult:
+            living.settings.trusted = False
+            session.trust_changed()
+            return ToolResult.text("ok")
+
+        living.tools[0].run = revoke
+        living.face.answer = answering(ALLOW)
+        await run(session, living)
+        assert len(living.face.asked) == 1, "the first call was free, the second is asked about"
 
 
 async def test_a_mode_for_one_run_holds_for_that_run(tmp_path: Path) -> None:

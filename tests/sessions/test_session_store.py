@@ -173,7 +173,7 @@ async def test_closing_a_folder_closes_its_sessions_only(tmp_path: Path) -> None
     async with home(tmp_path) as living:
         await living.new("a")
         kept = (await living.sessions.create(other, SessionNewParams())).session
-        await living.sessions.close_below(living.root)
+        await living.sessions.close_in(living.root)
         assert living.sessions.opened == (kept,)
 
 

@@ -32,7 +32,7 @@ class Shell:
         environment = command_environment(os.environ) | {"HOME": str(root)}  # editors leave files there
         self.context = ToolContext(root, self.editor, SeenFiles(), environment, output=self._show)
 
-    async def _show(self, channel: Channel, text: str) -> None:
+    async def _show(self, channel: Channel, text: str, left_out: int = 0) -> None:
         self.live.append((channel, text))
 
     async def run(self, command: str, **arguments: Any) -> ToolResult:

@@ -29,7 +29,7 @@ async def running(
     """The command, once it has said `ready`; cancelled at the end. What it came to is in the list."""
     ready, outcome = anyio.Event(), []
 
-    async def watch(text: str) -> None:
+    async def watch(text: str, left_out: int) -> None:
         if "ready" in text:
             ready.set()
 

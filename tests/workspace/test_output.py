@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentd.workspace.output import RESULT_BYTES, LiveOutput, OutputCapture, TerminalText, clean
+from agentd.workspace.output import RESULT_BYTES, LiveFeed, OutputCapture, TerminalText, clean
 
 ESC = "\x1b"
 
@@ -164,9 +164,10 @@ def test_cleaning_comes_before_the_cut():
 
 
 async def test_live_text_arrives_raw_and_in_order():
-    live, seen = LiveOutput(), []
+    live, seen = LiveFeed(), []
 
-    async def sink(text: str) -> None:
+    async def sink(text: str, left_out: int) -> None:
+        assert not left_out
         seen.append(text)
 
     async with anyio.create_task_group() as tasks:
@@ -179,10 +180,10 @@ async def test_live_text_arrives_raw_and_in_order():
 
 
 async def test_a_slow_watcher_costs_bounded_memory_and_is_told_what_is_missing():
-    live, seen, may_go_on = LiveOutput(limit=1000), [], anyio.Event()
+    live, seen, may_go_on = LiveFeed(limit=1000), [], anyio.Event()
 
-    async def sink(text: str) -> None:
-        seen.append(text)
+    async def sink(text: str, left_out: int) -> None:
+        seen.append((text, left_out))
         await may_go_on.wait()
 
     async with anyio.create_task_group() as tasks:
@@ -190,9 +191,9 @@ async def test_a_slow_watcher_costs_bounded_memory_and_is_told_what_is_missing()
         live.feed("first")
         await anyio.wait_all_tasks_blocked()
         for _ in range(10_000):
-            live.feed("x" * 100)
+            live.feed("😀" * 100)
         may_go_on.set()
         await anyio.wait_all_tasks_blocked()
         live.feed("last")
         live.close()
-    assert seen == ["first", "x" * 1000 + "\n[... 999000 bytes of output are not shown here ...]\n", "last"]
+    assert seen == [("first", 0), ("😀" * 1000, 2 * 999_000), ("last", 0)]

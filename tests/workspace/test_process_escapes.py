@@ -88,7 +88,7 @@ from agentd.workspace.process import Processes
 
 async def main():
     path, mark, commands = sys.argv[2], sys.argv[3], sys.argv[4:]
-    async def show(text):
+    async def show(text, left_out):
         print(text, end="", flush=True)
     async with Processes() as processes, anyio.create_task_group() as tasks:
         async def call(command):

@@ -1,0 +1,54 @@
+"""How servers of OpenAI's chat completions differ, as plain data.
+
+The defaults suit a server that nothing is known of: only fields that all of them take, in their oldest form.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+CallIdRule = Literal["any", "64", "nine"]
+EffortForm = Literal[
+    "reasoning_effort", "reasoning", "thinking", "thinking_effort", "enable_thinking", "chat_template_kwargs",
+    "none",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ChatDialect:
+    """What a server that speaks this API takes."""
+
+    auth: Literal["bearer", "api-key"] = "bearer"
+    """The header of the key: `Authorization: Bearer`, or `api-key` (Azure)."""
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens", "none"] = "max_tokens"
+    """The field of the output limit. OpenAI's own reasoning models refuse `max_tokens`."""
+    system_role: Literal["system", "developer"] = "system"
+    """The role of the system prompt for models that reason; for others it is always `system`."""
+    empty_content: Literal["null", "text"] = "null"
+    """The content of an answer of calls alone: null, or "" where null is refused."""
+    stream_options: bool = True
+    """Ask for usage. A server that refuses that is asked again without it."""
+    strict_tools: bool = False
+    """Have the server hold the model to a tool's schema, where strict mode takes that schema."""
+    parallel_tool_calls: bool | None = None
+    """Allow or forbid several calls in one answer; None leaves that to the server."""
+    call_ids: CallIdRule = "any"
+    """What ids of tool calls may be: at most 64 characters (OpenAI), or nine letters and digits (Mistral)."""
+    user_after_tool: bool = True
+    """Whether a user message may follow a tool's result; else a short answer is put between (Mistral)."""
+    reasoning_replay: Literal["as_received", "required", "never"] = "as_received"
+    """Whether reasoning goes back, under the name that it came in, to the model that it came from.
+    `required`: every answer with calls has `reasoning_content`, be it empty (DeepSeek)."""
+    effort_form: EffortForm = "reasoning_effort"
+    """How an effort is asked for: as `reasoning_effort`; `reasoning: {effort}` (OpenRouter);
+    `thinking: {type}` alone (GLM, Kimi) or with `reasoning_effort` (DeepSeek); `enable_thinking`, by itself
+    or in `chat_template_kwargs` (Qwen); or not at all."""
+    images: bool = True
+    """Whether any model of this server takes images."""
+    cache_markers: bool = False
+    """Mark what Claude may keep in its cache, for gateways that hand the marks on (OpenRouter)."""
+    prompt_cache_key: bool = False
+    """Name the conversation, so that its requests meet the same cache."""
+
+
+PLAIN = ChatDialect()
+"""The dialect that every server understands."""
