@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     from agentd.config.settings import load
 
     settings = load(os.environ)
-    problems = [*settings.problems, *_model_problems(settings), *_data_problems(os.environ)]
+    problems = [*settings.problems, *_model_problems(settings, os.environ), *_data_problems(os.environ)]
     _section("agentd", _versions())
     _section("configuration", _configuration(settings, os.environ))
     _section("sessions", _data(os.environ))
@@ -105,13 +105,24 @@ def _set_key(provider: "ProviderSettings", environ: Mapping[str, str]) -> str | 
     return next((name for name in provider.key_variables if environ.get(name, "").strip()), None)
 
 
-def _model_problems(settings: "Settings") -> Iterator["Problem"]:
-    """Without a model every prompt has to name one."""
+def _model_problems(settings: "Settings", environ: Mapping[str, str]) -> Iterator["Problem"]:
+    """Without a model that can be asked every prompt has to name one, or the client has to bring the key."""
+    from agentd.protocol.errors import RpcError
     from agentd.protocol.methods import Problem
+    from agentd.sessions.engines import ConfiguredEngines
 
     if settings.model is None:
         message = "No model is configured; name one as model in the file, in AGENTD_MODEL or with --model."
         yield Problem(severity="warning", message=message)
+        return
+    if any(problem.severity == "error" for problem in settings.problems):
+        return  # it would be told twice
+    try:
+        ConfiguredEngines(settings, lambda name: environ.get(name, "").strip() or None).engine(
+            settings.model, None
+        )
+    except RpcError as error:
+        yield Problem(severity="warning", message=error.message)
 
 
 def _data(environ: Mapping[str, str]) -> Lines:

@@ -31,12 +31,7 @@ def main(argv: list[str]) -> int:
         print(f"agentd: there is no provider {said.provider!r}; there are: {known}.", file=sys.stderr)
         return 1
     provider = providers[said.provider]
-    return _ask_server(said, provider) if _knows_its_models(provider) else _ask_about(said)
-
-
-def _knows_its_models(provider: "ProviderSettings") -> bool:
-    """Whether the server itself is the one to ask: of the others the catalogue knows more than they tell."""
-    return not provider.is_original and provider.api in ("openai-chat", "openai-responses")
+    return _ask_server(said, provider) if provider.tells_models else _ask_about(said)
 
 
 def _ask_about(said: Namespace) -> int:

@@ -83,7 +83,6 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         {
             "call_ids": "nine",
             "user_after_tool": False,
-            "empty_content": "text",
             "stream_options": False,
             "reasoning_replay": "never",
         },

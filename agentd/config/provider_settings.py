@@ -65,6 +65,11 @@ class ProviderSettings:
     timeouts: Mapping[str, float] = field(default_factory=dict)
     models: Mapping[str, ModelSettings] = field(default_factory=dict)
 
+    @property
+    def tells_models(self) -> bool:
+        """Whether the server itself is to be asked for its models: of hosted ones a catalogue knows more."""
+        return not self.is_original and self.api in ("openai-chat", "openai-responses")
+
 
 @dataclass(frozen=True)
 class Placed:

@@ -54,7 +54,7 @@ def serve(start: Start) -> int:
 
 async def _serve(start: Start) -> int:
     async with anyio.create_task_group() as tasks, Processes() as processes:
-        lifetime = Lifetime(start.secrets, tasks.start_soon)
+        lifetime = Lifetime(tasks.start_soon)
         outbox = Outbox(start.fd_out, on_lost=lambda: lifetime.end(1, "stdout is closed"))
         server = _assemble(start, tasks, processes, lifetime, outbox)
         tasks.start_soon(lifetime.watch_signals)
@@ -143,6 +143,6 @@ def _assemble(
         start_soon=tasks.start_soon,
     )
     sessions = Sessions(data_dir(os.environ) / "sessions", house)
-    methods = Methods(connection, face, house, engines, sessions, lifetime, door)
+    methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)
     door.serve(methods.requests(), methods.notices(), language_server.take)
     return _Server(door, lifetime, sessions, engines, language_server)

@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import anyio
 
-from agentd.config.secrets import Secrets
-
 log = logging.getLogger(__name__)
 
 _PARENT_POLL_SECONDS = 1.0  # where the system cannot tell us of a death
@@ -20,8 +18,7 @@ _PARENT_POLL_SECONDS = 1.0  # where the system cannot tell us of a death
 class Lifetime:
     """Knows why the daemon ends, and the exit code for it. The first reason counts."""
 
-    def __init__(self, secrets: Secrets, start_soon: Callable[..., object]) -> None:
-        self.secrets = secrets
+    def __init__(self, start_soon: Callable[..., object]) -> None:
         self.code = 0
         self.ended = anyio.Event()
         self._start_soon = start_soon

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentd import __version__
+from agentd.config.secrets import Secrets
 from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import initialize_result, position_encoding
 from agentd.protocol.errors import RpcError
@@ -44,6 +45,7 @@ class Methods:
     sessions: Sessions
     lifetime: Lifetime
     door: Door
+    secrets: Secrets
     position_encoding: str = "utf-16"
     tokens: ProgressTokens = field(default_factory=ProgressTokens)
 
@@ -241,7 +243,7 @@ class Methods:
     def set_credential(self, provider: str, secret: str | None) -> None:
         """Keep a key for a provider, and out of the log."""
         if secret is not None:
-            self.lifetime.secrets.learn(secret)
+            self.secrets.learn(secret)
         self.engines.set_credential(provider, secret)
 
     async def permission_respond(self, params: wire.PermissionRespondParams, request: Request) -> wire.Empty:

@@ -136,13 +136,16 @@ class ConfiguredEngines:
     def _listed(self, provider: ProviderSettings) -> Iterator[ModelInfo]:
         lack = self._lack(provider)
         names = dict.fromkeys(provider.models)
+        default, _, name = (self._settings.model or "").partition("/")
+        if default == provider.name and name:
+            names[name] = None
         if lack is None and provider.is_original:
             names |= dict.fromkeys(catalog.models_of(provider.name))
         for name in names:
             yield _info(provider, name, lack)
         if not names:
             hint = f"name one as in {provider.name}/<model>"
-            if provider.is_local:
+            if provider.tells_models:
                 hint += f"; `agentd models {provider.name}` asks {provider.base_url} which there are"
             yield _info(provider, ANY, lack or hint)
 

@@ -171,6 +171,18 @@ def test_no_model_is_a_warning_only(own: dict[str, str]) -> None:
     assert re.search(r"warning +No model is configured", out)
 
 
+def test_a_model_whose_key_is_missing_is_told_with_the_variable(own: dict[str, str]) -> None:
+    env = {**own, "AGENTD_MODEL": "groq/some-model", "GROQ_API_KEY": "", "GROQ_BASE_URL": ""}
+    code, out, _ = run("doctor", env=env)
+    assert code == 0
+    assert re.search(r"warning +Model .groq/some-model. cannot be asked: GROQ_API_KEY is not set", out)
+    assert re.search(r"groq: openai-chat at https://api.groq.com/openai/v1 \(built in\)", out)
+    code, out, _ = run("doctor", env={**env, "GROQ_API_KEY": "sk-canary"})
+    assert "key from GROQ_API_KEY, which is set" in out
+    assert "sk-canary" not in out
+    assert "cannot be asked" not in out
+
+
 def test_a_data_folder_that_cannot_be_is_an_error(tmp_path: Path, own: dict[str, str]) -> None:
     (tmp_path / "file").touch()
     code, out, _ = run("doctor", env={**own, "AGENTD_DATA": str(tmp_path / "file" / "data")})

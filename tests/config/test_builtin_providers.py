@@ -268,8 +268,8 @@ def test_wrong_arrays_of_strings_are_named(path: Path) -> None:
 
 
 def test_prices_of_a_model_are_usd_for_a_million_tokens(path: Path) -> None:
-    text = f"[providers.p]\n{CUSTOM}[providers.p.models.m]\nprices = {{ input = 1, output = 2.5, cache_read = 0 }}"
-    settings = loaded(path, text)
+    prices = "prices = { input = 1, output = 2.5, cache_read = 0 }"
+    settings = loaded(path, f"[providers.p]\n{CUSTOM}[providers.p.models.m]\n{prices}")
     assert settings.problems == ()
     assert settings.providers["p"].models["m"].prices == {"input": 1.0, "output": 2.5, "cache_read": 0.0}
 

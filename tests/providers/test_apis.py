@@ -42,7 +42,7 @@ def test_an_unknown_api_is_refused_by_name() -> None:
 
 
 def test_a_provider_without_an_address_is_refused_by_name() -> None:
-    with pytest.raises(ProviderError, match='provider "azure" is: set its base_url') as caught:
+    with pytest.raises(ProviderError, match='provider "azure" is: set base_url') as caught:
         open_provider(Settings().built_in["azure"], "key")
     assert caught.value.kind == "bad_request"
 

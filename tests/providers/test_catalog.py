@@ -3,6 +3,8 @@
 import subprocess
 import sys
 from importlib import resources
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from agentd.config.builtin import BUILT_IN
 from agentd.providers import catalog
 from agentd.providers.catalog import UNKNOWN, facts_of, models_of, providers_of
 
+ROOT = Path(__file__).parents[2]
 HOSTED = [name for name, known in BUILT_IN.items() if not known.is_local]
 LISTED = [name for name in HOSTED if models_of(name)]
 
@@ -60,7 +63,8 @@ def test_a_model_that_nobody_knows_can_do_nothing_special() -> None:
         ("openrouter", "/"),
     ]:
         assert facts_of(provider, name) == UNKNOWN
-    assert UNKNOWN == catalog.Facts(None, None, False, False, (), None)
+    assert (UNKNOWN.images, UNKNOWN.reasoning, UNKNOWN.efforts) == (False, False, ())
+    assert (UNKNOWN.context_window, UNKNOWN.max_output, UNKNOWN.prices) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,39 @@ def test_a_gateways_model_can_do_what_its_vendors_can_at_a_price_of_its_own(
 def test_the_providers_of_a_bare_name_are_found() -> None:
     assert "openai" in set(providers_of("gpt-5"))
     assert list(providers_of("gpt-0")) == []
+
+
+def test_what_is_kept_of_the_published_table() -> None:
+    spec = spec_from_file_location("make_model_catalog", ROOT / ".scripts" / "make_model_catalog.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    facts = {
+        "mode": "chat",
+        "supports_function_calling": True,
+        "supports_reasoning": True,
+        "supports_max_reasoning_effort": True,
+        "max_input_tokens": 1000,
+        "max_output_tokens": 501,
+        "input_cost_per_token": 1.5e-06,
+        "output_cost_per_token": 2e-06,
+        "cache_creation_input_token_cost": 0.0,
+        "input_cost_per_token_above_200k_tokens": 3e-06,
+        "output_cost_per_token_above_200k_tokens": 4e-06,
+    }
+    assert script.is_wanted("m", facts)
+    for other in (
+        {"mode": "embedding"},
+        {"supports_function_calling": False},
+        {"deprecation_date": "2020-01-01"},
+    ):
+        assert not script.is_wanted("m", facts | other)
+    assert not script.is_wanted("ft:m", facts)
+    assert not script.is_wanted("m-audio-preview", facts)
+    assert script.entry("openai", facts) == [1000, None, "r", "1235", [1.5, 2, None, 0], [200_000, 3, 4]]
+    assert script.entry("xai", facts | {"reasoning_effort_levels": ["none", "high"]})[3] == "3"
+    assert script.entry("openai", {"max_input_tokens": 1000}) == [1000]
 
 
 def test_nothing_reads_it_before_it_is_asked() -> None:

@@ -51,8 +51,10 @@ class Home:
         environment = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
         connection = Connection(load(environment), allow_full=False)
         self.door = Door(self.sent, tasks, lambda clean: None)  # type: ignore[arg-type]  # in place of a pipe
-        self.lifetime = Lifetime(Secrets(), tasks.start_soon)
-        self.methods = Methods(connection, _Face(), _House(tasks), _Engines(), None, self.lifetime, self.door)  # type: ignore[arg-type]  # what initialize uses
+        self.lifetime = Lifetime(tasks.start_soon)
+        self.methods = Methods(
+            connection, _Face(), _House(tasks), _Engines(), None, self.lifetime, self.door, Secrets()
+        )  # type: ignore[arg-type]  # what initialize uses
         self.door.serve(self.methods.requests(), self.methods.notices(), lambda method, params: False)
 
     async def answer(self, body: bytes, *, answered: bool = False) -> list[Any]:

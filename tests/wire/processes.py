@@ -46,3 +46,17 @@ _markers = itertools.count(1)
 def unique_sleep() -> str:
     """A command that sleeps for a minute and can be told from every other one in the process list."""
     return f"sleep 60.{os.getpid()}{next(_markers):05d}"
+
+
+def children_of(parent: int) -> list[int]:
+    """The processes that this one has started."""
+    path = Path(f"/proc/{parent}/task/{parent}/children")
+    return [int(pid) for pid in path.read_text().split()] if path.exists() else []
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and more than a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

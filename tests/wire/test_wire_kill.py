@@ -7,7 +7,7 @@ from wire.chat import Chat
 from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.order import LIVE
-from wire.processes import processes_with, sleepers, unique_sleep, until
+from wire.processes import children_of, is_alive, processes_with, sleepers, unique_sleep, until
 from wire.scripts import reply, text, tool
 
 UNKNOWN = "Outcome unknown: the daemon stopped while this ran."
@@ -83,7 +83,19 @@ def test_kill_in_the_middle_of_a_tool(home: Home) -> None:
     result = later.call("agentd/prompt", {"sessionId": chat.id, "prompt": "run it", "promptId": "killed"})
     assert (result["stopReason"], result["turns"]) == ("interrupted", 1)
     ends = [p["event"] for p in durable(later, chat.id) if p["event"]["type"] == "agent_end"]
-    assert [end["stopReason"] for end in ends] == ["interrupted", "stop"]
+    assert [end["stopReason"] for end in ends] == ["stop"], "the reading closed the other, and told it all"
+
+
+def test_a_search_dies_with_the_daemon(home: Home) -> None:
+    """Its regular expression would go on for ever, and nothing inside Python can interrupt one."""
+    daemon = home.start()
+    script = home.script(reply(tool("search_files", {"pattern": "(a+)+$"})))
+    chat = Chat(daemon, home.workspace(**{"a.txt": "a" * 60 + "b\n"}), model=script)
+    chat.start()
+    chat.event("tool_execution_start")
+    (worker,) = until(lambda: children_of(daemon.process.pid), "the search runs")
+    daemon.kill()
+    until(lambda: not is_alive(worker), "the search is dead")
 
 
 def test_kill_in_the_middle_of_a_stream(home: Home) -> None:
