@@ -2,7 +2,7 @@
 
 One `Loop` is one run. It reads like the order table of the protocol: `_turns` is a run that goes well,
 `_close` is how every run ends, whatever happened. Cancellation may come at any wait of `_turns`; what was
-open then is on record here (`_owed`, `_response`, `_call`, `_turn_open`); `_close` closes it, shielded, so
+open then is on record here (`_owed`, `_exchange`, `_call`, `_turn_open`); `_close` closes it, shielded, so
 that every start has its end and the last message is the model's.
 """
 
@@ -15,9 +15,9 @@ from typing import Any, Literal
 import anyio
 from anyio import CancelScope
 
+from agentd.agent.exchange import Exchange
 from agentd.agent.host import Engine, Host, NotJournaled
 from agentd.agent.request import project
-from agentd.agent.response import Response
 from agentd.agent.tool_calls import (
     ABORTED,
     ENDING_SECONDS,
@@ -37,7 +37,6 @@ from agentd.protocol.events import (
     MessageEnd,
     MessageHead,
     MessageStart,
-    MessageUpdate,
     PromptSettings,
     ToolExecutionEnd,
     TurnEnd,
@@ -54,7 +53,7 @@ from agentd.protocol.messages import (
     Usage,
     UserMessage,
 )
-from agentd.providers.base import ModelRequest, ProviderError, StreamEnd, ToolSpec
+from agentd.providers.base import ModelRequest, ProviderError, ToolSpec
 from agentd.tools.base import ToolResult
 
 log = logging.getLogger(__name__)
@@ -98,8 +97,7 @@ class Loop:
         self._answered = False  # whether the open turn has its whole assistant message
         self._requests = 0
         self._engine: Engine | None = None
-        self._response: Response | None = None  # what the model has said in the open turn
-        self._message_id: str | None = None  # of the assistant message, from its beginning to its end
+        self._exchange = self._new_exchange()  # of the open turn
         self._answer: AssistantMessage | None = None  # the last whole assistant message
         self._results: list[str] = []  # ids of the open turn's tool results
         self._call: RunningCall | None = None
@@ -174,10 +172,14 @@ class Loop:
         self._turn_open = self._turn_open or isinstance(event, TurnStart)
         await self._emit_now(event)
 
+    def _new_exchange(self) -> Exchange:
+        return Exchange(self._host, self._room, self._emit_now)
+
     async def _start_turn(self) -> None:
         await self._room()
         self._turn += 1
-        self._turn_open, self._answered, self._response = True, False, None
+        self._turn_open, self._answered = True, False
+        self._exchange = self._new_exchange()
         await self._emit_now(TurnStart(turn=self._turn))
 
     async def _end_turn(self) -> None:
@@ -198,14 +200,15 @@ class Loop:
     async def _respond(self) -> tuple[AssistantMessage, set[str]]:
         """Ask the model; give its whole message and the ids of calls that the output limit cut."""
         self._engine = engine = self._host.engine()
-        self._response = response = Response(self._host.unique_call_id)
+        exchange = self._exchange
+        self._requests += 1
         try:
-            end = await self._stream(engine, self._request(engine), response)
+            end = await exchange.ask(engine, self._request(engine))
         except ProviderError as error:
             outcome = _Outcome("error", error.to_run_error())
-            failed_end = _Ending(error.usage, error_message=error.message)
-            return await self._message_end(response.partial(), "error", outcome, failed_end), set()
-        content, cut = response.finish(end, engine.model.max_output)
+            ending = _Ending(error.usage, error_message=error.message)
+            return await self._message_end(exchange.said(), "error", outcome, ending), set()
+        content, cut = exchange.finish(end, engine.model.max_output)
         ending = _Ending(end.usage, provider_data=end.provider_data)
         if any(isinstance(block, ToolCall) for block in content):
             return await self._message_end(content, "length" if cut else "tool_use", None, ending), cut
@@ -221,31 +224,6 @@ class Loop:
             effort=engine.effort,
         )
 
-    async def _stream(self, engine: Engine, request: ModelRequest, response: Response) -> StreamEnd:
-        self._requests += 1
-        async with engine.provider.stream(request) as events:
-            async for event in events:
-                if isinstance(event, StreamEnd):
-                    return event
-                if response.is_news(event):
-                    message_id = await self._message_start(engine)
-                    await self._room()
-                    # Taken and told in one step: a cancel finds both or neither.
-                    if (delta := response.add(event)) is not None:
-                        await self._emit_now(MessageUpdate(message_id=message_id, update=delta))
-        raise ProviderError(
-            "protocol", f"{engine.model.provider}: the stream ended without an end", retryable=True
-        )
-
-    async def _message_start(self, engine: Engine) -> str:
-        """Begin the assistant message, once; give its id."""
-        if self._message_id is None:
-            await self._room()
-            self._message_id = self._host.sources.new_id("m")
-            head = MessageHead(role="assistant", message_id=self._message_id, model=engine.model.id)
-            await self._emit_now(MessageStart(message=head))
-        return self._message_id
-
     async def _message_end(
         self,
         content: tuple[AssistantBlock, ...],
@@ -258,7 +236,7 @@ class Loop:
         The last message of a run fixes the outcome in the same step: no wait lies between.
         """
         engine = self._engine or self._host.engine()
-        message_id = await self._message_start(engine)
+        message_id = await self._exchange.begin(engine)
         await self._room()
         if not self._closing:
             await anyio.lowlevel.checkpoint_if_cancelled()  # a cancel that came in time must still count
@@ -274,7 +252,7 @@ class Loop:
             provider_data=ending.provider_data,
         )
         self._outcome = outcome
-        self._answer, self._answered, self._message_id = message, True, None
+        self._answer, self._answered = message, True
         self._usage = add_usage(self._usage, message.usage)
         await self._emit_now(MessageEnd(message=message))
         return message
@@ -352,7 +330,7 @@ class Loop:
         if not self._turn_open:
             await self._start_turn()
             text = text or LOOP_ABORTED
-        said = self._response.partial() if self._response is not None else ()
+        said = self._exchange.said()
         if self._fault is not None:
             await self._message_end(
                 said, "error", _Outcome("error", self._fault), _Ending(error_message=text)

@@ -1,5 +1,6 @@
 """Where time and ids come from: passed in, so that a run can be repeated to the letter under test."""
 
+import random
 import secrets
 import time
 from collections.abc import Callable
@@ -18,8 +19,12 @@ def _new_id(prefix: str) -> str:
 
 @dataclass(frozen=True)
 class Sources:
-    """`now`: the wall clock as the wire writes it; `monotonic`: seconds; `new_id`: a new id with a prefix."""
+    """`now`: the wall clock as the wire writes it; `monotonic`: seconds; `new_id`: a new id with a prefix.
+
+    `jitter`: a number from 0 to 1 that differs each time.
+    """
 
     now: Callable[[], str] = _now
     monotonic: Callable[[], float] = time.monotonic
     new_id: Callable[[str], str] = _new_id
+    jitter: Callable[[], float] = random.random

@@ -5,6 +5,7 @@ from typing import Any
 from agentd.protocol.events import (
     MessageDelta,
     MessageEnd,
+    MessageReset,
     MessageStart,
     MessageUpdate,
     ToolExecutionEnd,
@@ -34,6 +35,8 @@ class LivePart:
             self._latest[event.update.index] = event.update  # knows the call's id and name once they came
         elif isinstance(event, MessageStart) and event.message.role == "assistant":
             self._message_id, self._pieces, self._latest = event.message.message_id, {}, {}
+        elif isinstance(event, MessageReset):
+            self._pieces, self._latest = {}, {}
         elif isinstance(event, MessageEnd):
             self._message_id = None
         elif isinstance(event, ToolExecutionUpdate):

@@ -284,6 +284,30 @@ def test_models_of_the_configuration_are_listed(config: Path, own: dict[str, str
     assert re.search(r"^\*  local/m +4,096 tokens$", out, re.MULTILINE)
 
 
+def test_a_local_server_that_is_named_tells_its_models(config: Path, own: dict[str, str]) -> None:
+    class Models(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"data": [{"id": "qwen", "max_model_len": 4096}, {"id": "gemma"}]}'
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(body if self.path == "/v1/models" else b"{}")
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    config.write_text("[providers.vllm.models.gemma]\nimages = true\ncontext_window = 8192\n")
+    with HTTPServer(("127.0.0.1", 0), Models) as http:
+        Thread(target=http.serve_forever, daemon=True).start()
+        env = {**own, "VLLM_BASE_URL": f"http://127.0.0.1:{http.server_port}", "VLLM_API_KEY": ""}
+        code, out, err = run("models", "vllm", env=env)
+        listed = json.loads(run("models", "vllm", "--json", env=env)[1])
+        http.shutdown()
+    assert (code, err) == (0, "")
+    assert out.splitlines() == ["  vllm/qwen   4,096 tokens", "  vllm/gemma  8,192 tokens"]
+    assert [model["images"] for model in listed["models"]] == [False, True]
+
+
 def test_a_daemon_that_cannot_answer_is_one_sentence() -> None:
     code, out, err = run("models", command=WITH_FAKE, env={"FAKE_GREETING": "die"})
     assert (code, out) == (1, "")

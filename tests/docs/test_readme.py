@@ -93,6 +93,13 @@ def test_the_readme_names_every_tool_and_no_other() -> None:
     assert named == {tool.name for tool in builtin_tools(Processes()).tools}
 
 
+def test_the_readme_names_every_built_in_provider_and_no_other() -> None:
+    from agentd.config.builtin import BUILT_IN
+
+    said = README.split("Built in are ")[1].split(" Their usual variables")[0]
+    assert re.findall(r"`(\w+)`", said) == list(BUILT_IN)
+
+
 def test_links_of_the_readme_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target

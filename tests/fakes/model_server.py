@@ -137,6 +137,12 @@ class ModelServer:
         with self._changed:
             self._responses.extend(responses)
 
+    def start_anew(self) -> None:
+        """Forget all that has come and all that was to be played, for the next test of a shared server."""
+        with self._changed:
+            self._responses.clear()
+            self.requests, self.faults, self.disconnects = [], [], 0
+
     def close(self) -> None:
         """Stop listening and let every stalled answer go."""
         self.closing.set()

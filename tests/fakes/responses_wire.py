@@ -15,7 +15,7 @@ FIELDS = {
 }  # fmt: skip
 FIELDS_OF_TOOL = {"type", "name", "description", "parameters", "strict"}
 EFFORTS = {"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-STATUS = {"length": "incomplete", "refusal": "completed"}
+REASONS = {"length": "max_output_tokens", "refusal": "content_filter"}
 ENCRYPTED = "reasoning.encrypted_content"
 FIELDS_OF_ITEM = {
     "message": {"type", "role", "content", "phase", "status", "id"},
@@ -303,10 +303,11 @@ def _events_of_item(at: int, item: Item, size: int) -> Iterator[bytes]:
 
 
 def _terminal(response: Mapping[str, Any], output: Sequence[Item]) -> bytes:
-    status = STATUS.get(response.get("stopReason", ""), "completed")
+    reason = REASONS.get(response.get("stopReason", ""))
+    status = "incomplete" if reason else "completed"
     whole: Item = {"status": status, "output": list(output), "error": None, "incomplete_details": None}
-    if status == "incomplete":
-        whole["incomplete_details"] = {"reason": "max_output_tokens"}
+    if reason:
+        whole["incomplete_details"] = {"reason": reason}
     if usage := response.get("usage"):
         whole["usage"] = _usage(usage)
     return _event(f"response.{status}", response=whole)
