@@ -17,7 +17,6 @@ import re
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from agentd import __version__
@@ -38,6 +37,8 @@ _FLAGS = ("trusted", "permission", "diagnostics", "save")
 def main(argv: list[str] | None = None) -> int:
     """The `agentd` command. Without a command of its own it serves; see `agentd --help`."""
     arguments = sys.argv[1:] if argv is None else argv
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # until there is more to end than ourselves
+    had_stdout = _open_missing()
     if arguments == ["--version"]:
         print(f"agentd {__version__}")
         return 0
@@ -45,22 +46,23 @@ def main(argv: list[str] | None = None) -> int:
         print("agentd does not run on Windows itself: use it inside WSL.", file=sys.stderr)
         return 2
     if all(argument in _SERVING or _CLIENT_PROCESS.fullmatch(argument) for argument in arguments):
-        return _serve(arguments)
+        return _serve(arguments) if had_stdout else 1
     from agentd.cli import main as command_line
 
     return command_line(arguments)
 
 
 def _serve(arguments: list[str]) -> int:
-    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        # Nothing is open yet; from `serve` on, signals end the daemon in good order.
-        signal.signal(number, lambda *_, code=code: os._exit(code))
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # from `serve` on, in good order
     fd_in, fd_out = _take_stdio()
     start = Start(fd_in, fd_out, FrameReader(LIMITS["maxMessageBytes"]), Secrets.take_from(os.environ))
     start.allow_full = "--allow-full" in arguments
     start.client_process = next((int(m[1]) for m in map(_CLIENT_PROCESS.fullmatch, arguments) if m), None)
     _read_first_frame(start)
-    start.answered = _answer_early(start)
+    try:
+        start.answered = _answer_early(start)
+    except OSError:  # nobody reads
+        return 1
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # looking for some reads every installed distribution
     gc.disable()  # imports make a hundred thousand objects that all stay
     from agentd.server.app import serve
@@ -72,16 +74,30 @@ def _serve(arguments: list[str]) -> int:
     os._exit(code)
 
 
+def _open_missing() -> bool:
+    """Open what of stdin, stdout and stderr we were started without; whether stdout was there.
+
+    Otherwise the next file that is opened takes its number, and what is printed goes there.
+    """
+    missing = []
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            missing.append(fd)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+    return 1 not in missing
+
+
 def _take_stdio() -> tuple[int, int]:
     """Move stdin and stdout to descriptors that only we know; 0 reads nothing and 1 is stderr from now on."""
     fd_in, fd_out = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # started without stderr
-        os.dup2(null, 1)
-        os.dup2(null, 2)
+    os.dup2(2, 1)
     os.close(null)
     return fd_in, fd_out
 
@@ -103,7 +119,8 @@ def _read_first_frame(start: Start) -> None:
 def _answer_early(start: Start) -> bool:
     """Answer the first frame where it is an `initialize` that is right beyond doubt.
 
-    Whatever is not is left to the server's front door, which knows every error.
+    Whatever is not is left to the server's front door, which knows every error. Raises OSError when nobody
+    reads.
     """
     if not start.frames or not isinstance(start.frames[0], bytes):
         return False
@@ -115,8 +132,7 @@ def _answer_early(start: Start) -> bool:
         return False
     result = initialize_result(position_encoding(message["params"]["capabilities"]))
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-    with suppress(OSError):  # nobody reads: the server finds out and ends
-        write_all(start.fd_out, encode(json.dumps(answer, separators=(",", ":")).encode()))
+    write_all(start.fd_out, encode(json.dumps(answer, separators=(",", ":")).encode()))
     return True
 
 

@@ -1,7 +1,7 @@
 """One request to the model, sent again where it fails in passing, and the message that answers it.
 
-What the model says is taken and told in one step, so that whoever cancels finds both or neither. When an attempt
-fails in the middle of a message, the message is taken back (`message_reset`) and goes on from empty.
+What the model says is taken and told in one step, so that whoever cancels finds both or neither. When an
+attempt fails in the middle of a message, the message is taken back (`message_reset`) and goes on from empty.
 """
 
 from collections.abc import Awaitable, Callable

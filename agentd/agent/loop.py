@@ -219,7 +219,7 @@ class Loop:
         return ModelRequest(
             model=engine.model,
             system=self._host.system_prompt(),
-            messages=project(self._host.transcript),
+            messages=project(self._host.transcript, images=engine.model.images),
             tools=tuple(ToolSpec(t.name, t.description, t.parameters) for t in self._host.toolbox.tools),
             effort=engine.effort,
         )

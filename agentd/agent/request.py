@@ -40,6 +40,7 @@ Model = TypeVar("Model", bound=Wire)
 
 NO_RESULT = "No result: this tool call was not run."
 NO_OUTPUT = "(no output)"
+NO_IMAGE = "[There was an image here, which this model cannot see.]"
 GO_ON = "Continue."
 LOST_START = "(The start of this conversation is not available.)"
 
@@ -48,8 +49,13 @@ _ID_ROOM = 120  # of the 128 characters of an id, so that a number can be put be
 _MAX_NAME = 64  # OpenAI's limit, the narrowest of all
 
 
-def project(transcript: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages of a valid request that says what the transcript says."""
+def project(transcript: Sequence[Message], *, images: bool = True) -> tuple[Message, ...]:
+    """The messages of a valid request that says what the transcript says.
+
+    For a model that takes no `images`, a word stands in the place of each.
+    """
+    if not images:
+        transcript = [_without_images(message) for message in transcript]
     results = _results_by_call(transcript)
     taken: set[str] = set()
     messages: list[Message] = []
@@ -63,6 +69,15 @@ def project(transcript: Sequence[Message]) -> tuple[Message, ...]:
     if messages and isinstance(messages[-1], AssistantMessage):
         messages.append(_synthetic_user(GO_ON, messages[-1]))
     return tuple(messages)
+
+
+def _without_images(message: Message) -> Message:
+    if isinstance(message, AssistantMessage) or not any(isinstance(b, ImageContent) for b in message.content):
+        return message
+    content = tuple(
+        TextContent(text=NO_IMAGE) if isinstance(block, ImageContent) else block for block in message.content
+    )
+    return message.model_copy(update={"content": content})
 
 
 def _results_by_call(transcript: Sequence[Message]) -> dict[str, deque[ToolResultMessage]]:

@@ -109,11 +109,19 @@ def _indented(text: str) -> list[str]:
     return [f"    {line}" for line in visible(text).split("\n")]
 
 
+def _meant(word: str, options: tuple[PermissionOption, ...]) -> PermissionOption | None:
+    """What everyone types first: yes, once, or no."""
+    kind = {"y": "allow_once", "yes": "allow_once", "n": "reject_once", "no": "reject_once"}.get(word)
+    return next((option for option in options if option.kind == kind), None)
+
+
 async def _choice(terminal: Terminal, options: tuple[PermissionOption, ...]) -> PermissionAnswer:
     while (line := await terminal.read_line()) is not None:
-        word, _, feedback = line.partition(" ")
+        word, _, feedback = line.strip().partition(" ")
+        if (option := _meant(word.lower(), options)) is not None:
+            return PermissionAnswer(option_id=option.option_id, feedback=feedback.strip() or None)
         if word.isascii() and word.isdigit() and 1 <= int(word) <= len(options):
             option = options[int(word) - 1]
             return PermissionAnswer(option_id=option.option_id, feedback=feedback.strip() or None)
-        await terminal.show(f"Please answer with a number from 1 to {len(options)}: ")
+        await terminal.show(f"Please answer with y, n or a number from 1 to {len(options)}: ")
     return PermissionAnswer(cancelled=True)

@@ -74,6 +74,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         ("DEEPSEEK_API_KEY",),
         ("DEEPSEEK_BASE_URL",),
         {"reasoning_replay": "required", "effort_form": "thinking_effort"},
+        asks_limit=True,
     ),
     "mistral": BuiltIn(
         "openai-chat",
@@ -125,7 +126,11 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         {"max_tokens_field": "max_completion_tokens"},
     ),
     "moonshot": BuiltIn(
-        "openai-chat", "https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), ("MOONSHOT_BASE_URL",)
+        "openai-chat",
+        "https://api.moonshot.ai/v1",
+        ("MOONSHOT_API_KEY",),
+        ("MOONSHOT_BASE_URL",),
+        asks_limit=True,
     ),
     "zai": BuiltIn(
         "openai-chat",

@@ -7,6 +7,9 @@ from pathlib import Path
 CONFIG_VARIABLE = "AGENTD_CONFIG"
 DATA_VARIABLE = "AGENTD_DATA"
 
+_NOWHERE = Path("/nonexistent/no-home-folder-set-AGENTD_DATA-and-AGENTD_CONFIG")
+"""Where a user without a home folder keeps nothing (as in many containers): the name says what to do."""
+
 
 def config_file(environ: Mapping[str, str]) -> Path:
     """The configuration file, absolute, whether it exists or not.
@@ -18,7 +21,10 @@ def config_file(environ: Mapping[str, str]) -> Path:
         return named
     import platformdirs
 
-    return platformdirs.user_config_path("agentd", appauthor=False) / "config.toml"
+    try:
+        return platformdirs.user_config_path("agentd", appauthor=False) / "config.toml"
+    except RuntimeError:
+        return _NOWHERE / "config.toml"
 
 
 def data_dir(environ: Mapping[str, str]) -> Path:
@@ -31,7 +37,10 @@ def data_dir(environ: Mapping[str, str]) -> Path:
         return named
     import platformdirs
 
-    return platformdirs.user_data_path("agentd", appauthor=False)
+    try:
+        return platformdirs.user_data_path("agentd", appauthor=False)
+    except RuntimeError:
+        return _NOWHERE
 
 
 def _named(environ: Mapping[str, str], variable: str) -> Path | None:

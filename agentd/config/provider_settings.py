@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from agentd.config.builtin import BUILT_IN, BuiltIn
@@ -177,11 +177,7 @@ def described(name: str, table: Table, environ: Mapping[str, str]) -> Placed:
     dialect = {**provider.dialect, **(_dialect(table, provider.api) if provider.api else {})}
     if not usable or address.flaw is not None:
         return Placed(None, address.variable, address.flaw)
-    return Placed(_with(provider, dialect=dialect, timeouts=timeouts, models=models), address.variable)
-
-
-def _with(provider: ProviderSettings, **fields: Any) -> ProviderSettings:
-    return ProviderSettings(**{**vars(provider), **fields})
+    return Placed(replace(provider, dialect=dialect, timeouts=timeouts, models=models), address.variable)
 
 
 def _key_variables(table: Table, known: BuiltIn | None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from agentd.config.builtin import BUILT_IN
 from agentd.config.dialects import APIS
@@ -188,7 +188,8 @@ def _mode(top: Table) -> tuple[Mode | None, bool]:
 def _providers(top: Table, environ: Mapping[str, str]) -> tuple[_Providers, _Providers, dict[str, str]]:
     """The providers of the file, the built-in ones beside them, and the variables that say where they are.
 
-    A built-in provider that the file describes wrongly is left out: its own address is not the meant one.
+    A built-in provider that is described wrongly is left out: its own address is not the meant one. A wrong
+    variable of one that the file does not speak of is a warning only, as it may be meant for another program.
     """
     table = top.table("providers")
     found: _Providers = {}
@@ -198,7 +199,8 @@ def _providers(top: Table, environ: Mapping[str, str]) -> tuple[_Providers, _Pro
     def add(name: str, placed: Placed, providers: _Providers) -> None:
         if placed.flaw is not None:
             problem = f"{placed.variable}: {placed.flaw}; correct or unset the variable"
-            top.document.problems.append(Problem(severity="error", message=problem))
+            severity: Literal["error", "warning"] = "warning" if providers is beside else "error"
+            top.document.problems.append(Problem(severity=severity, message=problem))
         if placed.provider is not None:
             providers[name] = placed.provider
             if placed.variable is not None:

@@ -20,7 +20,8 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.wire import Id, Many, Wire, absent
 
-Text = Annotated[str, StringConstraints(pattern=r"\S")]
+NOT_BLANK = r"\S"
+Text = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
 """A string that is not blank."""
 
 

@@ -80,9 +80,7 @@ class Endpoint:
         self._api_key = api_key
         self._usual_end = usual_end
         self._client: httpx.AsyncClient | None = None
-        self._urls: dict[
-            str, httpx.URL
-        ] = {}  # taking an address apart is a good part of a request's own cost
+        self._urls: dict[str, httpx.URL] = {}  # taking an address apart costs as much as the rest
 
     def peer(self, model: str, path: str) -> Peer:
         """The endpoint in the words of error messages. Raises `ProviderError` for a faulty address or key."""
@@ -209,7 +207,7 @@ class Endpoint:
                     timeout=timeout,
                     limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),
                     headers=_HEADERS,
-                    mounts={f"all://{_pattern(url.host)}": None} if _is_loopback(url.host) else None,
+                    trust_env=not _is_loopback(url.host),  # what is on this machine is behind no proxy
                 )
             except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
                 raise ProviderError("network", f"{self.provider}: {_environment_fault(error)}") from error
@@ -242,6 +240,8 @@ def _environment_fault(error: Exception) -> str:
         for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
             if value := os.environ.get(name):
                 return f"cannot read the certificates that {name} names ({value}): {describe(error)}."
+    if isinstance(error, ImportError):
+        return "the environment names a SOCKS proxy, which needs the package socksio: pip install socksio."
     return (
         f"cannot use the proxy that the environment names: {type(error).__name__}. "
         "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."
@@ -263,7 +263,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
-
-
-def _pattern(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

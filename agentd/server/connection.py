@@ -92,6 +92,7 @@ class Connection:
         self._settings = settings
         self._allow_full = allow_full or settings.allow_full or settings.mode == "full"
         self._folders: dict[str, Path] = {}
+        self._unusable: dict[str, str] = {}  # folders of the client that cannot be worked in, and why
 
     @property
     def allow_full(self) -> bool:
@@ -101,10 +102,11 @@ class Connection:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the user's configuration."""
-        if self._settings.mode != "auto":
-            return self._settings.problems
-        message = "Mode auto acts as ask: this version has no sandbox for commands."
-        return (*self._settings.problems, Problem(severity="warning", message=message))
+        more = [Problem(severity="error", message=message) for message in self._unusable.values()]
+        if self._settings.mode == "auto":
+            message = "Mode auto acts as ask: this version has no sandbox for commands."
+            more.append(Problem(severity="warning", message=message))
+        return (*self._settings.problems, *more)
 
     @property
     def default_model(self) -> str | None:
@@ -134,6 +136,7 @@ class Connection:
     def change_folders(self, change: FoldersChange) -> Iterator[Path]:
         """Take folders that came and went; give those that went."""
         for folder in change.removed:
+            self._unusable.pop(folder.uri, None)
             if (gone := self._folders.pop(folder.uri, None)) is not None:
                 yield gone
         self._add(change.added)
@@ -144,6 +147,7 @@ class Connection:
                 self._folders[folder.uri] = resolved_folder(folder.uri, "/workspaceFolders")
             except RpcError as error:  # the editor may show folders that agentd cannot work in
                 log.warning("%s", error.message)
+                self._unusable[folder.uri] = error.message
 
     def root(self, workspace_uri: str | None) -> Path:
         """The workspace folder a request is about. Raises `RpcError` where that is not clear."""
@@ -154,7 +158,19 @@ class Connection:
             raise RpcError(
                 "invalidParams", "/workspaceUri: is required, as the client has several workspace folders"
             )
-        return roots[0] if roots else Path(os.path.realpath(Path.cwd()))
+        if roots:
+            return roots[0]
+        if self._unusable:  # never somewhere else: what the user trusts and allows is meant for this folder
+            raise RpcError("invalidParams", next(iter(self._unusable.values())))
+        return _working_directory()
+
+
+def _working_directory() -> Path:
+    try:
+        return Path(os.path.realpath(Path.cwd()))
+    except FileNotFoundError:
+        where = "/workspaceUri: is required, as the daemon's working directory does not exist any more"
+        raise RpcError("invalidParams", where) from None
 
 
 def resolved_folder(uri: str, where: str) -> Path:

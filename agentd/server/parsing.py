@@ -8,6 +8,7 @@ from pydantic_core import from_json
 
 from agentd.protocol import strict_json
 from agentd.protocol.errors import RpcError
+from agentd.protocol.methods import NOT_BLANK
 from agentd.protocol.wire import Wire
 
 MessageId = int | str
@@ -92,11 +93,29 @@ def validate(model: type[Wire], params: Any, prefix: str = "") -> Any:
     try:
         return model.model_validate(params)
     except ValidationError as error:
-        faults = [f"{prefix}{_path(fault['loc'], params)}: {fault['msg']}" for fault in error.errors()]
-        raise RpcError("invalidParams", "; ".join(dict.fromkeys(faults))[:1000]) from None
+        faults = [(_path(fault["loc"], params, fault["type"]), _reason(fault)) for fault in error.errors()]
+        said = dict.fromkeys(f"{prefix}{path}: {reason}" for path, reason in _deepest(faults))
+        raise RpcError("invalidParams", "; ".join(said)[:1000]) from None
 
 
-def _path(location: tuple[int | str, ...], value: Any) -> str:
+def _deepest(faults: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Where a value may be this or that, what is wrong with the one it looks like: the deepest fault."""
+    depths: dict[str, int] = {}
+    for path, _ in faults:
+        first = path.split("/")[1]
+        depths[first] = max(depths.get(first, 0), path.count("/"))
+    return [(path, reason) for path, reason in faults if path.count("/") == depths[path.split("/")[1]]]
+
+
+def _reason(fault: Any) -> str:
+    if fault["type"] != "string_pattern_mismatch":
+        return str(fault["msg"])
+    if fault["ctx"]["pattern"] == NOT_BLANK:
+        return "must not be blank"
+    return "must be 1 to 128 letters, digits or any of _ . : ~ -"
+
+
+def _path(location: tuple[int | str, ...], value: Any, kind: str) -> str:
     """Where a fault is, as a JSON pointer. Pydantic's location also names members of unions: left out."""
     path = ""
     for number, part in enumerate(location, 1):
@@ -104,6 +123,6 @@ def _path(location: tuple[int | str, ...], value: Any) -> str:
         if part in holder if isinstance(holder, dict) else isinstance(holder, list) and isinstance(part, int):
             value = holder[part]
             path += f"/{part}"
-        elif isinstance(value, dict) and number == len(location):
-            path += f"/{part}"  # what is missing
+        elif number == len(location) and kind == "missing":
+            path += f"/{part}"
     return path or "/"

@@ -61,6 +61,8 @@ class ConfiguredEngines:
             return Engine(_scripted_model(name), self._provider(SCRIPTED), effort)
         provider = self._known.get(provider_name)
         if provider is None:
+            if (wrong := self._wrong_variable(provider_name)) is not None:
+                raise self._no_model(f'Model "{model}" cannot be asked: {wrong}.')
             near = meant(provider_name, self._known)
             raise self._no_model(f'There is no provider "{provider_name}" for model "{model}"{near}.')
         if (lack := self._lack(provider)) is not None:
@@ -104,6 +106,12 @@ class ConfiguredEngines:
         if provider.needs_key and self._key(provider) is None:
             return f"{' or '.join(provider.key_variables)} is not set"
         return None
+
+    def _wrong_variable(self, name: str) -> str | None:
+        """What is wrong with the variable that a built-in provider was left out for."""
+        variables = BUILT_IN[name].base_urls if name in BUILT_IN else ()
+        said = (problem.message for problem in self._settings.problems if problem.severity == "warning")
+        return next((message for message in said if message.partition(":")[0] in variables), None)
 
     def _provider(self, name: str) -> Provider:
         provider = self._providers.get(name)

@@ -20,6 +20,7 @@ from agentd.protocol.messages import (
     AssistantMessage,
     CommandContent,
     ContentBlock,
+    ImageContent,
     PermissionRequest,
     TextContent,
 )
@@ -34,6 +35,7 @@ from agentd.protocol.methods import (
     SessionGetResult,
     SessionUpdateParams,
 )
+from agentd.providers.base import Model
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
 from agentd.sessions.log import SessionLog, refusing
@@ -170,6 +172,7 @@ class Session:
         """Begin a run. Nothing is journaled or sent before all that can be wrong has been looked at."""
         self._check(params, blocks)
         run = Run(self._ground, params, blocks, digest)
+        _check_images(blocks, run.engine().model)
         with refusing():
             for notice in self._house.notices():
                 self._log.record(notice)
@@ -295,6 +298,16 @@ def reading(
         partial=partial,
         seq=state.seq,
     )
+
+
+def _check_images(blocks: tuple[ContentBlock, ...], model: Model) -> None:
+    place = next((n for n, block in enumerate(blocks) if isinstance(block, ImageContent)), None)
+    if place is not None and not model.images:
+        raise RpcError(
+            "invalidParams",
+            f'/prompt/{place}: model "{model.id}" takes no images',
+            hint=f"Choose another model, or set images = true for {model.name} in your configuration.",
+        )
 
 
 def blocks_of(prompt: str | Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from agentd.workspace.editor import OpenDocument
-from agentd.workspace.text import BinaryContent, decode
+from agentd.workspace.text import BinaryContent, Text, decode
 
 _MAX_COMPARED = 64 * 1024 * 1024
 """A file larger than this is taken to differ from its document rather than read."""
@@ -34,8 +34,8 @@ class Documents:
 
     async def open(self, path: Path, text: str, version: int) -> None:
         """A document was opened, perhaps with text that was never saved."""
-        saved = text if await _on_disk(path) == text else None
-        self._documents[path] = _Document(text, version, saved)
+        found = await _on_disk(path)
+        self._documents[path] = _Document(text, version, text if _is_shown_as(found, text) else None)
 
     def change(self, path: Path, text: str, version: int) -> None:
         """A document's text changed."""
@@ -56,7 +56,10 @@ class Documents:
         document = self._documents.get(path)
         if document is None:
             return None
-        dirty = document.text != document.saved and document.text != await _on_disk(path)
+        dirty = False
+        if document.text != document.saved:
+            found = await _on_disk(path)
+            dirty = found is None or found.text != document.text
         return OpenDocument(document.text, document.version, dirty)
 
     async def dirty_paths(self) -> tuple[Path, ...]:
@@ -65,11 +68,25 @@ class Documents:
         return tuple(path for path, document in found if document is not None and document.dirty)
 
 
-async def _on_disk(path: Path) -> str | None:
+def _is_shown_as(found: Text | None, text: str) -> bool:
+    """Whether an editor that has just read this file may show it so.
+
+    Some editors show all line ends alike, and of a file that is no UTF-8 nobody can say what they make of it.
+    """
+    if found is None:
+        return False
+    return not found.is_clean or _plain(found.text) == _plain(text)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+async def _on_disk(path: Path) -> Text | None:
     return await anyio.to_thread.run_sync(_read_text, path, abandon_on_cancel=True)
 
 
-def _read_text(path: Path) -> str | None:
+def _read_text(path: Path) -> Text | None:
     """The text of a file; None where there is no file, or none that is text of a sensible size."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -80,6 +97,6 @@ def _read_text(path: Path) -> str | None:
         if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_COMPARED:
             return None
         try:
-            return decode(file.read(_MAX_COMPARED + 1)).text
+            return decode(file.read(_MAX_COMPARED + 1))
         except (OSError, BinaryContent):
             return None

@@ -8,10 +8,12 @@ from agentd.protocol.events import (
     DurableEvent,
     LiveEvent,
     MessageEnd,
+    MessageReset,
     MessageStart,
     MessageUpdate,
     PermissionRequested,
     PermissionResolved,
+    Retry,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
@@ -104,6 +106,12 @@ class _Follower:
                 self._update(event)
             case MessageEnd():
                 self._end_message(event)
+            case MessageReset():
+                assert self.message is not None
+                assert event.message_id == self.message.message.message_id
+                self.said = {}
+            case Retry():
+                assert self.message is None or self.said == {}, "reset first, then retry"
             case ToolExecutionStart():
                 assert self.call is None
                 assert self.message is None

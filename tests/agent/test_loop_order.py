@@ -1,5 +1,6 @@
 """The order of events, row by row of the protocol's table, and what the model is told."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from agent.strict_history import faults
 from agentd.agent.host import NotJournaled
 from agentd.agent.loop import MAX_CUT_RESPONSES
 from agentd.agent.request import GO_ON, project
+from agentd.agent.retry import MAX_ATTEMPTS
 from agentd.agent.tool_calls import OUTPUT_LIMIT
 from agentd.protocol.events import MessageEnd, MessageStart, MessageUpdate, ToolExecutionStart, TurnEnd
 from agentd.protocol.messages import AssistantMessage, TextContent, ToolCall, Usage
@@ -151,21 +153,22 @@ async def test_calls_count_though_the_server_says_that_it_just_stopped() -> None
 # --- the provider fails ---------------------------------------------------------------------------
 
 OVERLOADED = ProviderError("overloaded", "fake: overloaded", retryable=True, retry_after_ms=5)
+REFUSED = ProviderError("bad_request", "fake: no such model")
 
 
 async def test_a_failure_before_any_text() -> None:
-    host = MemoryHost([OVERLOADED], text("fine"))
+    host = MemoryHost([REFUSED], text("fine"))
     end = await host.run()
     assert words(host.events) == [*OPENING, *ANSWER, "turn_end", "agent_end(error)"]
     assert (last(host).content, last(host).stop_reason) == ((), "error")
-    assert last(host).error_message == "fake: overloaded"
+    assert last(host).error_message == "fake: no such model"
     assert end.error is not None
-    assert (end.error.kind, end.error.retryable, end.error.retry_after_ms) == ("overloaded", True, 5)
+    assert (end.error.kind, end.error.retryable, end.error.retry_after_ms) == ("bad_request", False, None)
     assert (await host.run("again")).stop_reason == "stop"
 
 
 async def test_a_failure_after_text_keeps_the_text_and_drops_half_calls() -> None:
-    response: list[Play] = [TextDelta(0, "half"), ToolCallDelta(1, '{"va', "a", "echo"), OVERLOADED]
+    response: list[Play] = [TextDelta(0, "half"), ToolCallDelta(1, '{"va', "a", "echo"), REFUSED]
     host = MemoryHost(response, text("fine"), tools=[FakeTool()])
     assert (await host.run()).stop_reason == "error"
     assert last(host).content == (TextContent(text="half"),)
@@ -175,7 +178,7 @@ async def test_a_failure_after_text_keeps_the_text_and_drops_half_calls() -> Non
 
 
 async def test_a_failure_of_a_later_turn_keeps_what_came_before() -> None:
-    host = MemoryHost(calls(("a", "echo", "{}")), [OVERLOADED], text("fine"), tools=[FakeTool()])
+    host = MemoryHost(calls(("a", "echo", "{}")), [REFUSED], text("fine"), tools=[FakeTool()])
     end = await host.run()
     assert (end.stop_reason, end.turns) == ("error", 2)
     await host.run("again")
@@ -188,7 +191,8 @@ async def test_a_failure_of_a_later_turn_keeps_what_came_before() -> None:
 
 
 async def test_a_stream_that_just_ends_is_a_protocol_error() -> None:
-    host = MemoryHost([TextDelta(0, "half")])
+    host = MemoryHost(*[[TextDelta(0, "half")]] * MAX_ATTEMPTS)
+    host.sources = replace(host.sources, jitter=lambda: -1.0)  # no time at all
     end = await host.run()
     assert end.error is not None
     assert (end.error.kind, end.error.retryable) == ("protocol", True)

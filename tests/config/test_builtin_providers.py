@@ -1,9 +1,13 @@
 """Providers: those that are built in, how variables and the file change them, and those of the user's own."""
 
+import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentd.config.addresses import completed, flaw, from_host
 from agentd.config.builtin import BUILT_IN
@@ -132,10 +136,12 @@ def test_ollamas_host_is_read_as_ollama_reads_it(path: Path, value: str, base_ur
 def test_a_wrong_variable_is_named_and_its_provider_left_out(path: Path, value: str, words: str) -> None:
     settings = loaded(path, OPENAI_BASE_URL=value)
     (problem,) = settings.problems
-    assert problem.severity == "error"
+    assert problem.severity == "warning", "the variable may be meant for another program"
     assert problem.message == f"OPENAI_BASE_URL: {words}; correct or unset the variable"
     assert "openai" not in settings.all_providers, "its own address is not what the user meant"
     assert "anthropic" in settings.all_providers
+    (problem,) = loaded(path, "[providers.openai]", OPENAI_BASE_URL=value).problems
+    assert problem.severity == "error"
 
 
 @pytest.mark.parametrize("value", ["h:port", "u:CANARY@h:1", ":99999"])
@@ -145,6 +151,18 @@ def test_a_wrong_host_is_named_too(path: Path, value: str) -> None:
     assert problem.message.startswith("OLLAMA_HOST: ")
     assert "CANARY" not in str(settings)
     assert "ollama" not in settings.all_providers
+
+
+@given(st.text(max_size=30) | st.text("h:/[]@.%19v?#= \t", max_size=20).map("http://h{}".format))
+@settings(max_examples=100, deadline=None)
+def test_no_value_of_a_variable_makes_loading_raise(value: str) -> None:
+    environ = {"AGENTD_CONFIG": os.devnull, "OPENAI_BASE_URL": value, "OLLAMA_HOST": value}
+    found = load(environ)
+    for name in ("openai", "ollama"):
+        if (provider := found.built_in.get(name)) is not None:
+            assert provider.base_url is not None
+            assert flaw(provider.base_url) is None
+            assert not urlsplit(provider.base_url).path.endswith("/")
 
 
 def test_a_host_with_everything_is_left_as_it_is() -> None:

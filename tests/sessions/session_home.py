@@ -84,7 +84,7 @@ class FakeEngines:
             return Engine(Model(provider, name), self.others[provider], effort)
         if provider != "scripted":
             raise RpcError("noModel", f'There is no model "{model}".')
-        return Engine(Model(provider, name), self.scripted, effort)
+        return Engine(Model(provider, name, images=True), self.scripted, effort)
 
 
 class FakeSettings:

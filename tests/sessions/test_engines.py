@@ -233,8 +233,16 @@ def test_a_provider_that_there_is_not_is_told_with_the_nearest(engines: Make) ->
 
 
 def test_what_is_wrong_with_the_configuration_is_told_with_it(engines: Make) -> None:
-    message, _ = way_out(engines(OPENAI_BASE_URL="ftp://x", OPENAI_API_KEY=KEY), "openai/gpt-5")
+    message, _ = way_out(engines('mode = "plann"'), None)
+    assert "The configuration has an error: " in message
+    assert '"plann" is not known' in message
+
+
+def test_a_wrong_variable_is_told_to_whom_it_concerns(engines: Make) -> None:
+    living = engines(OPENAI_BASE_URL="ftp://x", OPENAI_API_KEY=KEY)
+    message, _ = way_out(living, "openai/gpt-5")
     assert "OPENAI_BASE_URL: has to begin with http://" in message
+    assert "OPENAI_BASE_URL" not in "".join(way_out(living, "mistral/x"))
 
 
 async def test_warming_up_reads_what_the_first_prompt_needs_and_takes_any_name(engines: Make) -> None:

@@ -112,15 +112,15 @@ async def test_an_accepted_prompt_is_answered_once_it_is_safe(tmp_path: Path) ->
 
 async def test_a_provider_that_fails_is_a_result(tmp_path: Path) -> None:
     async with home(tmp_path) as living:
-        error = {"kind": "rate_limit", "message": "slow down", "status": 429}
+        error = {"kind": "quota", "message": "no credit left", "status": 429}
         session = await living.new({"content": [{"type": "text", "text": "half"}], "error": error}, "fine")
         result = await finished(session)
         assert (result.stop_reason, result.text) == ("error", "half")
         assert result.error is not None
         assert (result.error.kind, result.error.message, result.error.retryable) == (
-            "rate_limit",
-            "slow down",
-            True,
+            "quota",
+            "no credit left",
+            False,
         )
         assert (await finished(session, "again")).text == "fine"
 

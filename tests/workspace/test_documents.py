@@ -79,3 +79,15 @@ async def test_what_is_not_open_is_not_there(file: Path) -> None:
     await documents.open(file, "x", 1)
     documents.close(file)
     assert await documents.read(file) is None
+
+
+@pytest.mark.parametrize(("data", "shown"), [(b"a\r\nb\r\n", "a\nb\n"), (b"caf\xe9\n", "caf\u00e9\n")])
+async def test_an_editor_may_show_line_ends_and_old_encodings_its_own_way(
+    file: Path, data: bytes, shown: str
+) -> None:
+    file.write_bytes(data)
+    documents = Documents()
+    await documents.open(file, shown, 1)
+    assert await is_dirty(documents, file) is CLEAN
+    documents.change(file, f"{shown}typed", 2)
+    assert await is_dirty(documents, file) is DIRTY

@@ -298,7 +298,7 @@ async def test_a_watcher_that_fails_ends_the_command_with_its_own_error(processe
 async def test_endless_output_takes_bounded_memory(processes: Processes):
     before = _resident_bytes()
     result = await run(processes, "yes", timeout=1)
-    assert result.total_bytes > 10_000_000
+    assert result.total_bytes > 1_000_000
     assert len(result.text.encode()) <= RESULT_BYTES
     assert result.text.startswith("y\ny\n")
     assert _resident_bytes() - before < 64_000_000
