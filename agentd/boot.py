@@ -31,6 +31,8 @@ _READ_BYTES = 64 * 1024
 _SERVING = ("serve", "--stdio", "--allow-full")
 _CLIENT_PROCESS = re.compile(r"--clientProcessId=([1-9][0-9]{0,9})")
 """The editor's process, as vscode-languageclient names it; `processId` in `initialize` says the same."""
+_RECORD = "--record="
+"""Begins the argument that names a new file, to which all exchanges with model servers are written."""
 _FLAGS = ("trusted", "permission", "diagnostics", "save")
 
 
@@ -45,11 +47,20 @@ def main(argv: list[str] | None = None) -> int:
     if sys.platform == "win32":
         print("agentd does not run on Windows itself: use it inside WSL.", file=sys.stderr)
         return 2
-    if all(argument in _SERVING or _CLIENT_PROCESS.fullmatch(argument) for argument in arguments):
+    if all(map(_is_of_daemon, arguments)):
         return _serve(arguments) if had_stdout else 1
     from agentd.cli import main as command_line
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     return command_line(arguments)
+
+
+def _is_of_daemon(argument: str) -> bool:
+    return (
+        argument in _SERVING
+        or argument.startswith(_RECORD)
+        or _CLIENT_PROCESS.fullmatch(argument) is not None
+    )
 
 
 def _serve(arguments: list[str]) -> int:
@@ -58,6 +69,12 @@ def _serve(arguments: list[str]) -> int:
     start = Start(fd_in, fd_out, FrameReader(LIMITS["maxMessageBytes"]), Secrets.take_from(os.environ))
     start.allow_full = "--allow-full" in arguments
     start.client_process = next((int(m[1]) for m in map(_CLIENT_PROCESS.fullmatch, arguments) if m), None)
+    for file in [argument.removeprefix(_RECORD) for argument in arguments if argument.startswith(_RECORD)]:
+        try:
+            start.recording = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            print(f"agentd: cannot record to {file!r}: {error.strerror}.", file=sys.stderr)
+            return 1
     _read_first_frame(start)
     try:
         start.answered = _answer_early(start)

@@ -83,7 +83,7 @@ def _text(request: PermissionRequest) -> str:
     for number, option in enumerate(request.options, start=1):
         rule = f" ({one_line(option.rule)})" if option.rule else ""
         lines.append(f"  {number}  {one_line(option.label)}{rule}")
-    lines.append("Number of the answer (words after a rejection go to the model): ")
+    lines.append("y, n or a number (words after a rejection go to the model): ")
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -48,6 +49,11 @@ exit codes:
 With --json each line of stdout is the params of one `agentd/event` of the protocol. The last line is
 {"type": "result", ...} with the prompt's result, or {"type": "error", "error": ...} where no run began."""
 
+_RECORD_HELP = (
+    "write all that is sent to the model and that it answers to a new file, without your keys, for a bug "
+    "report; the model scripted/FILE replays it"
+)
+
 
 @dataclass(frozen=True)
 class Order:
@@ -61,6 +67,8 @@ class Order:
     trusted: bool
     allow_full: bool
     json: bool
+    record: str | None
+    """The absolute path of a file that there is not."""
 
 
 def main(argv: list[str]) -> int:
@@ -89,14 +97,28 @@ def _parse(argv: list[str]) -> Order | int:
     parser.add_argument("--max-turns", type=_positive, metavar="N", help="the most model requests to make")
     parser.add_argument("--trust", action="store_true", help="you trust what is in the folder")
     parser.add_argument("--allow-full", action="store_true", help="permit --mode full")
+    parser.add_argument("--record", metavar="FILE", help=_RECORD_HELP)
     said = parser.parse_args(argv)
     if not os.path.isdir(said.folder):
         parser.error(f"{said.folder!r} is no folder")
+    record = None if said.record is None else os.path.abspath(said.record)
+    if record is not None and os.path.lexists(record):
+        parser.error(f"--record: {said.record!r} exists already; name a new file")
+    if record is not None and not os.path.isdir(os.path.dirname(record)):
+        parser.error(f"--record: there is no folder {os.path.dirname(record)!r}")
     prompt = _from_stdin() if said.prompt == "-" else _well_formed(said.prompt)
     if not prompt.strip():
         parser.error("the prompt is empty")
     return Order(
-        prompt, said.folder, said.model, said.mode, said.max_turns, said.trust, said.allow_full, said.json
+        prompt,
+        said.folder,
+        said.model,
+        said.mode,
+        said.max_turns,
+        said.trust,
+        said.allow_full,
+        said.json,
+        record,
     )
 
 
@@ -128,6 +150,8 @@ async def _run(order: Order) -> int:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(interrupt.watch, signals, view, tasks)
             code = await _attempt(order, view, interrupt)
+            if order.record is not None:
+                await view.note(_told_of(order.record))
             tasks.cancel_scope.cancel()
     return interrupt.exit_code if code is None else code
 
@@ -162,6 +186,19 @@ class _Interrupt:
     def exit_code(self) -> int:
         """What a shell reports for a program that the signal ended."""
         return 128 + (self.signal or signal.SIGINT)
+
+
+def _told_of(record: str) -> str:
+    """What is said of a recording when its run is over."""
+    try:
+        with open(record, "rb") as file:
+            file.readline()  # which says no more than that it is a recording
+            asked = file.readline()
+    except OSError as error:
+        return f"There is no recording: {error.strerror}."
+    if not asked:
+        return f"Nothing is recorded in {record}: no model server was asked."
+    return f"Recorded in {record}. To replay it: agentd run -m {shlex.quote(f'scripted/{record}')} PROMPT"
 
 
 async def _attempt(order: Order, view: "RunView", interrupt: _Interrupt) -> int:
@@ -199,6 +236,7 @@ async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "Prom
     environ = dict(os.environ)
     Secrets.take_from(os.environ)  # the daemon hides its keys from the commands it runs; they see us as well
     command = [*daemon.DEFAULT_COMMAND, *(["--allow-full"] if order.allow_full else [])]
+    command += [] if order.record is None else [f"--record={order.record}"]
     watched = order.json or view.answer.is_terminal
     options = ClientOptions(model=order.model, trusted=order.trusted, updates="all" if watched else "none")
     questions = interrupt.questions = Questions(view, order.mode, order.trusted)

@@ -96,9 +96,14 @@ class Secrets:
 
     def redact(self, text: str) -> str:
         """The text with every known secret of at least 6 characters replaced by `***`."""
-        for value in sorted(self._known, key=len, reverse=True):  # one may begin with another
+        for value in self.texts:
             text = text.replace(value, "***")
         return text
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The forms in which known secrets stand in texts, the longest first: one may begin with another."""
+        return tuple(sorted(self._known, key=len, reverse=True))
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(sorted(self._values))})"

@@ -15,7 +15,7 @@ from agentd.providers.anthropic_models import Dialect
 from agentd.providers.anthropic_request import Body, betas_of, messages_body, shows_thoughts
 from agentd.providers.base import ModelRequest
 from agentd.providers.http_answer import Answer
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, Refusal, Timeouts
+from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Refusal, Timeouts
 from agentd.providers.http_errors import Peer
 
 __all__ = ["ANTHROPIC", "BASE_URL", "Anthropic", "Dialect", "Timeouts"]
@@ -48,8 +48,9 @@ class Anthropic:
         *,
         dialect: Dialect = ANTHROPIC,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        open_client: OpenClient = httpx.AsyncClient,
     ) -> None:
-        self._endpoint = Endpoint(name, base_url, api_key, timeouts)
+        self._endpoint = Endpoint(name, base_url, api_key, timeouts, open_client=open_client)
         self._dialect = dialect
 
     def stream(self, request: ModelRequest) -> Answer:

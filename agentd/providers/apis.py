@@ -1,10 +1,15 @@
 """From a provider's settings to the provider. Providers are imported when they are first used."""
 
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agentd.providers.base import Provider, ProviderError
+
+if TYPE_CHECKING:
+    from agentd.providers.http_endpoint import OpenClient
+    from agentd.providers.recording import Recording
 
 SCRIPTED = "scripted"
 """The name of the provider that always exists, and the only one that needs no settings."""
@@ -61,10 +66,13 @@ def load(api: str) -> None:
         import_module(_MODULES[api])
 
 
-def open_provider(address: ProviderAddress, api_key: str | None) -> Provider:
+def open_provider(
+    address: ProviderAddress, api_key: str | None, open_client: "OpenClient | None" = None
+) -> Provider:
     """The provider at an address. Nothing is sent before its first request.
 
-    Raises `ProviderError` for an API that there is not, and for an address that is not known.
+    `open_client` makes its HTTP client where that is not the usual one. Raises `ProviderError` for an API
+    that there is not, and for an address that is not known.
     """
     if address.api not in _MODULES:
         raise ProviderError(
@@ -77,22 +85,29 @@ def open_provider(address: ProviderAddress, api_key: str | None) -> Provider:
         )
     from agentd.providers.http_endpoint import Timeouts
 
-    timeouts = Timeouts(**address.timeouts)
-    name, base_url, dialect = address.name, address.base_url, address.dialect
+    where = (address.name, address.base_url, api_key)
+    how: dict[str, Any] = {"timeouts": Timeouts(**address.timeouts)}
+    if open_client is not None:
+        how["open_client"] = open_client
     if address.api == "openai-chat":
         from agentd.providers.openai_chat import ChatDialect, OpenAIChat
 
-        return OpenAIChat(name, base_url, api_key, dialect=ChatDialect(**dialect), timeouts=timeouts)
+        return OpenAIChat(*where, dialect=ChatDialect(**address.dialect), **how)
     if address.api == "openai-responses":
         from agentd.providers.openai_responses import OpenAIResponses, ResponsesDialect
 
-        return OpenAIResponses(
-            name, base_url, api_key, dialect=ResponsesDialect(**dialect), timeouts=timeouts
-        )
+        return OpenAIResponses(*where, dialect=ResponsesDialect(**address.dialect), **how)
     if address.api == "anthropic":
         from agentd.providers.anthropic import Anthropic, Dialect
 
-        return Anthropic(name, base_url, api_key, dialect=Dialect(**dialect), timeouts=timeouts)
+        return Anthropic(*where, dialect=Dialect(**address.dialect), **how)
     from agentd.providers.gemini import Gemini, GeminiDialect
 
-    return Gemini(name, base_url, api_key, dialect=GeminiDialect(**dialect), timeouts=timeouts)
+    return Gemini(*where, dialect=GeminiDialect(**address.dialect), **how)
+
+
+def open_recorded(address: ProviderAddress, api_key: str | None, recording: "Recording") -> Provider:
+    """The same, with all that is said to the server and by it written into a recording."""
+    from agentd.providers.recorded_http import RecordingClient
+
+    return open_provider(address, api_key, partial(RecordingClient, recording, address))

@@ -17,7 +17,7 @@ from agentd.providers.gemini_decoder import GeminiDecoder
 from agentd.providers.gemini_dialect import GEMINI, VERTEX, GeminiDialect, bare_name
 from agentd.providers.gemini_request import generate_body, told_to_think
 from agentd.providers.http_answer import Answer
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, Timeouts
+from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Timeouts
 from agentd.providers.http_errors import Peer
 
 __all__ = ["BASE_URL", "GEMINI", "VERTEX", "Gemini", "GeminiDialect", "Timeouts"]
@@ -47,9 +47,12 @@ class Gemini:
         *,
         dialect: GeminiDialect = GEMINI,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        open_client: OpenClient = httpx.AsyncClient,
     ) -> None:
         timeouts = replace(timeouts, tail=min(timeouts.tail, _LAST_WAIT_SECONDS))
-        self._endpoint = Endpoint(name, base_url, api_key, timeouts, usual_end=f"/{dialect.version}")
+        self._endpoint = Endpoint(
+            name, base_url, api_key, timeouts, usual_end=f"/{dialect.version}", open_client=open_client
+        )
         self._dialect = dialect
         self._prefix = "" if _names_version(base_url) else f"/{dialect.version}"
         self._refused: dict[str, set[str]] = {}  # what models do not take of a thinkingConfig, by their names

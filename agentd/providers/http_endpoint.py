@@ -11,7 +11,7 @@ import os
 import ssl
 import string
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,6 +52,14 @@ class Timeouts:
 
 DEFAULT_TIMEOUTS = Timeouts()
 
+MODEL = "agentd.model"
+"""The extension of an `httpx.Request` that names the model it is for."""
+
+
+OpenClient = Callable[..., httpx.AsyncClient]
+"""What makes an endpoint's client from settings of `httpx.AsyncClient`: that class, or one that records or
+replays."""
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -72,6 +80,7 @@ class Endpoint:
         timeouts: Timeouts,
         *,
         usual_end: str = "/v1",
+        open_client: OpenClient = httpx.AsyncClient,
     ) -> None:
         """`usual_end` is how a base_url of this API mostly ends, for the advice in error messages."""
         self.provider = provider
@@ -79,6 +88,7 @@ class Endpoint:
         self._base_url = base_url
         self._api_key = api_key
         self._usual_end = usual_end
+        self._new_client = open_client
         self._client: httpx.AsyncClient | None = None
         self._urls: dict[str, httpx.URL] = {}  # taking an address apart costs as much as the rest
 
@@ -96,7 +106,9 @@ class Endpoint:
         """
         # Lone surrogates have no place in a request; should one get here, it must not stop the rest.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        request = self._open_client().build_request("POST", self._url(path), content=content, headers=headers)
+        request = self._open_client().build_request(
+            "POST", self._url(path), content=content, headers=headers, extensions={MODEL: peer.model}
+        )
         return await self._answer(peer, request)
 
     async def get(self, peer: Peer, path: str, headers: Mapping[str, str]) -> httpx.Response:
@@ -199,10 +211,11 @@ class Endpoint:
         if self._client is None:
             url = self._url("")
             # Plain HTTP needs no certificates, and reading the bundle takes longer than a local answer.
-            verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.scheme == "http" else True
+            plain = url.scheme == "http"
             timeout = httpx.Timeout(None, connect=self.timeouts.connect, pool=self.timeouts.connect)
             try:
-                self._client = httpx.AsyncClient(
+                verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else httpx.create_ssl_context()
+                self._client = self._new_client(
                     verify=verify,
                     timeout=timeout,
                     limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),

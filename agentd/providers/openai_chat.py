@@ -10,7 +10,7 @@ import httpx
 
 from agentd.providers.base import ModelRequest
 from agentd.providers.http_answer import Answer
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, Timeouts
+from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.openai_chat_decoder import ChatDecoder
 from agentd.providers.openai_chat_dialect import PLAIN, ChatDialect
@@ -36,8 +36,9 @@ class OpenAIChat:
         *,
         dialect: ChatDialect = PLAIN,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        open_client: OpenClient = httpx.AsyncClient,
     ) -> None:
-        self._endpoint = Endpoint(name, base_url, api_key, timeouts)
+        self._endpoint = Endpoint(name, base_url, api_key, timeouts, open_client=open_client)
         self._dialect = dialect
         self._asks_usage = True
 

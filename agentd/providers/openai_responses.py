@@ -11,7 +11,7 @@ import httpx
 
 from agentd.providers.base import ModelRequest
 from agentd.providers.http_answer import Answer
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, Refusal, Timeouts
+from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Refusal, Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.openai_responses_decoder import ResponsesDecoder
 from agentd.providers.openai_responses_request import OPENAI, ResponsesDialect, responses_body
@@ -52,8 +52,9 @@ class OpenAIResponses:
         *,
         dialect: ResponsesDialect = OPENAI,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        open_client: OpenClient = httpx.AsyncClient,
     ) -> None:
-        self._endpoint = Endpoint(name, base_url, api_key, timeouts)
+        self._endpoint = Endpoint(name, base_url, api_key, timeouts, open_client=open_client)
         self._dialect = dialect
         self._learnt: dict[str, ResponsesDialect] = {}  # by model: what it takes, where we know better
 

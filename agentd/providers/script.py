@@ -90,29 +90,31 @@ class ScriptedResponse(_Strict):
 
 
 def load_script(name: str) -> tuple[ScriptedResponse, ...]:
-    """The script of a name: a path, if it ends in .json or holds a slash, else one that comes with agentd.
+    """The script of a name. Raises `ProviderError` that names the file and the place in it."""
+    return parse_script(*read_named(name))
 
-    Raises `ProviderError` that names the file and the place in it.
+
+def read_named(name: str) -> tuple[bytes, str]:
+    """The text of a script or a recording, and what errors call it.
+
+    A name is a path if it ends in .json or holds a slash; else that of a script which comes with agentd, or
+    of a file in the working directory. Raises `ProviderError`.
     """
-    if "/" in name or name.endswith(".json"):
-        return read_script(Path(name).expanduser())
     bundled = resources.files("agentd.providers") / "scripts" / f"{name}.json"
-    if not bundled.is_file():
+    is_path = "/" in name or name.endswith(".json")
+    if not is_path and bundled.is_file():
+        return bundled.read_bytes(), f"{name}.json"
+    path = Path(name).expanduser()
+    if not is_path and not path.is_file():
         raise ProviderError(
             "bad_request",
             f'There is no script "{name}". Use scripted/demo, or the path of a script: scripted/<path>.json.',
         )
-    return parse_script(bundled.read_bytes(), f"{name}.json")
-
-
-def read_script(path: Path) -> tuple[ScriptedResponse, ...]:
-    """The script in a file. Raises `ProviderError`."""
     try:
-        text = path.read_bytes()
+        return path.read_bytes(), str(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ProviderError("bad_request", f"Cannot read the script {path}: {reason}.") from None
-    return parse_script(text, str(path))
 
 
 def parse_script(text: bytes, name: str) -> tuple[ScriptedResponse, ...]:

@@ -2,6 +2,9 @@
 
 The model's name is the script: `scripted/demo`, or `scripted/<path>` of a JSON file (see `script.py`). Each
 request gets the next response. Requests are checked as a strict real server would (see `request_faults.py`).
+
+The file may also be a recording (see `recording_form.py`): then the answers of real servers are played,
+through the decoders that read them, and requests are not checked: those servers did.
 """
 
 import json
@@ -11,6 +14,7 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -24,8 +28,19 @@ from agentd.providers.base import (
     ToolCallDelta,
 )
 from agentd.providers.http_errors import RETRYABLE
+from agentd.providers.recording_form import is_recording, parse_recording
 from agentd.providers.request_faults import fault_of
-from agentd.providers.script import CallBlock, ScriptedError, ScriptedResponse, TextBlock, load_script
+from agentd.providers.script import (
+    CallBlock,
+    ScriptedError,
+    ScriptedResponse,
+    TextBlock,
+    parse_script,
+    read_named,
+)
+
+if TYPE_CHECKING:  # importing it takes a while
+    from agentd.providers.replay import Replay
 
 REQUESTS_LOG = "AGENTD_SCRIPT_REQUESTS"
 """The environment variable that names the file to which the requests are appended."""
@@ -47,19 +62,30 @@ class Scripted:
         self._variables = {"PYTHON": shlex.quote(sys.executable)} | dict(variables or {})
         log = os.environ.get(REQUESTS_LOG)
         self._log = requests_log or (Path(log) if log else None)
-        self._scripts: dict[str, Iterator[ScriptedResponse]] = {}
+        self._plays: dict[str, Iterator[ScriptedResponse] | Replay] = {}
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[StreamEvent]]:
         """See `Provider.stream`. A request with a fault uses up no response."""
         self._record(request)
+        play = self._play_of(request.model.name)
+        if not isinstance(play, Iterator):
+            async with play.stream(request) as replayed:
+                yield replayed
+            return
         if (fault := fault_of(request)) is not None:
             raise ProviderError("bad_request", f"scripted: invalid request: {fault}.", status=400)
-        async with aclosing(self._play(self._next_response(request.model.name))) as events:
+        response = next(play, None)
+        if response is None:
+            raise ProviderError("bad_request", f"{request.model.id}: the script has no more responses.")
+        async with aclosing(self._play(response)) as events:
             yield events
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Close what recordings are replayed with."""
+        for play in self._plays.values():
+            if not isinstance(play, Iterator):
+                await play.aclose()
 
     def _record(self, request: ModelRequest) -> None:
         self.requests.append(request)
@@ -75,13 +101,17 @@ class Scripted:
         with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(record) + "\n")
 
-    def _next_response(self, name: str) -> ScriptedResponse:
-        if name not in self._scripts:
-            self._scripts[name] = iter(load_script(name))
-        response = next(self._scripts[name], None)
-        if response is None:
-            raise ProviderError("bad_request", f"scripted/{name}: the script has no more responses.")
-        return response
+    def _play_of(self, name: str) -> "Iterator[ScriptedResponse] | Replay":
+        """The script or recording of that name, as far as it was not yet played."""
+        if name not in self._plays:
+            text, file = read_named(name)
+            if is_recording(text):
+                from agentd.providers.replay import Replay
+
+                self._plays[name] = Replay(f"scripted/{name}", parse_recording(text, file))
+            else:
+                self._plays[name] = iter(parse_script(text, file))
+        return self._plays[name]
 
     async def _play(self, response: ScriptedResponse) -> AsyncGenerator[StreamEvent, None]:
         for index, block in enumerate(response.content):

@@ -5,15 +5,18 @@ import contextvars
 import functools
 import logging
 import os
+from collections.abc import Callable
 
 import anyio
 from anyio.abc import TaskGroup
 
 from agentd.config.folders import data_dir
-from agentd.config.settings import load
+from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized
+from agentd.providers.apis import open_provider, open_recorded
+from agentd.providers.base import Provider
 from agentd.server.connection import Connection
 from agentd.server.door import Door
 from agentd.server.face import EditorFace
@@ -123,12 +126,23 @@ class _Server:
             await self._engines.aclose()
 
 
+def _provider_opener(start: Start) -> Callable[[ProviderSettings, str | None], Provider]:
+    """What opens providers: so that they are recorded, where the daemon was started for that."""
+    if start.recording is None:
+        return open_provider
+    from agentd.providers.recording import Recording
+
+    return functools.partial(open_recorded, recording=Recording(start.recording, start.secrets))
+
+
 def _assemble(
     start: Start, tasks: TaskGroup, processes: Processes, lifetime: Lifetime, outbox: Outbox
 ) -> _Server:
     settings = load(os.environ)
     connection = Connection(settings, start.allow_full)
-    engines = ConfiguredEngines(settings, lambda name: start.secrets.take(name, os.environ))
+    engines = ConfiguredEngines(
+        settings, lambda name: start.secrets.take(name, os.environ), _provider_opener(start)
+    )
     door = Door(outbox, tasks, on_exit=lambda clean: lifetime.end(0 if clean else 1, "exit"))
     face = EditorFace(door, outbox, tasks.start_soon)
     language_server = LanguageServer(lambda: methods.position_encoding)

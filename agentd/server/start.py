@@ -12,7 +12,8 @@ class Start:
 
     `frames` were read and wait to be handled; `reader` may hold the beginning of another one. `answered` says
     that the first frame is an `initialize` that has its answer. `broken` ends the daemon once `frames` are
-    handled, `ended` says that stdin is at its end.
+    handled, `ended` says that stdin is at its end. `recording` is the descriptor of the empty file that the
+    exchanges with model servers are written to.
     """
 
     fd_in: int
@@ -21,6 +22,7 @@ class Start:
     secrets: Secrets
     allow_full: bool = False
     client_process: int | None = None
+    recording: int | None = None
     frames: list[bytes | Oversized] = field(default_factory=list)
     answered: bool = False
     broken: BrokenFraming | None = None

@@ -26,11 +26,17 @@ _MOST_OUTPUT = 32_000
 class ConfiguredEngines:
     """The models that there are. Providers are made when first used, and anew when their key changes."""
 
-    def __init__(self, settings: Settings, secret: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        secret: Callable[[str], str | None],
+        open_provider: Callable[[ProviderSettings, str | None], Provider] = open_provider,
+    ) -> None:
         """`secret` gives the value of an environment variable that holds a key."""
         self._settings = settings
         self._known = settings.all_providers
         self._secret = secret
+        self._open_provider = open_provider
         self._credentials: dict[str, str] = {}
         self._providers: dict[str, Provider] = {}
         self._retired: list[Provider] = []
@@ -120,7 +126,7 @@ class ConfiguredEngines:
                 provider = open_scripted()
             else:
                 settings = self._known[name]
-                provider = open_provider(settings, self._key(settings))
+                provider = self._open_provider(settings, self._key(settings))
             self._providers[name] = provider
         return provider
 

@@ -140,7 +140,16 @@ def test_neither_model_nor_tool_can_steer_the_terminal(terminal: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "answer"), [("1\n", "[yes]"), ("2\n", "[always]"), ("3 use trash\n", "[no][use trash]")]
+    ("typed", "answer"),
+    [
+        ("1\n", "[yes]"),
+        ("2\n", "[always]"),
+        ("3 use trash\n", "[no][use trash]"),
+        ("y\n", "[yes]"),
+        ("Yes\n", "[yes]"),
+        ("n\n", "[no]"),
+        ("no use trash\n", "[no][use trash]"),
+    ],
 )
 def test_a_question_is_answered_at_the_keyboard(terminal: Any, typed: str, answer: str) -> None:
     screen = terminal("ask:command")
@@ -152,7 +161,7 @@ def test_a_question_is_answered_at_the_keyboard(terminal: Any, typed: str, answe
     assert screen.end() == 0
 
 
-@pytest.mark.parametrize("typed", ["", "y", "0", "4", "-1", "²", "yes 1"])
+@pytest.mark.parametrize("typed", ["", "maybe", "0", "4", "-1", "²", "always 1"])
 def test_what_is_no_number_of_an_answer_is_asked_again(terminal: Any, typed: str) -> None:
     screen = terminal("ask:command")
     screen.wait_for("go to the model")

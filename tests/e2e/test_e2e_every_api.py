@@ -231,7 +231,7 @@ def test_a_model_that_is_cut_again_and_again_ends_the_run_with_length(stage: Sta
 
 
 def test_letters_outside_ascii_in_arguments_reach_the_file_byte_for_byte(stage: Stage) -> None:
-    content = "你好🌍 é\u2028 \ud7ff \\ \"quoted\" \t end\n"
+    content = '你好🌍 é\u2028 \ud7ff \\ "quoted" \t end\n'
     root = stage.home.workspace()
     call = tool("write_file", {"file_path": "ü.txt", "content": content}, "call-1")
     chat, _ = executed(stage, call, root=root)

@@ -13,7 +13,7 @@ from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.order import SAID, USER, assert_well_formed, called, shape, turn
 from wire.processes import sleepers, unique_sleep, until
-from wire.scripts import reply, tool
+from wire.scripts import reply, text, tool
 
 KEY = "sk-key-of-the-http-tests"
 MODEL = "local/some-model"
@@ -172,17 +172,19 @@ def test_a_refused_key_is_an_error_of_kind_auth_and_is_not_repeated(
     assert said(chat, "assistant")[-1]["stopReason"] == "error"
 
 
-def test_a_stream_that_breaks_off_keeps_its_text(home: Home, server: ModelServer, daemon: Daemon) -> None:
+def test_a_stream_that_breaks_off_is_taken_back_and_asked_for_again(
+    home: Home, server: ModelServer, daemon: Daemon
+) -> None:
     chunk = {"choices": [{"index": 0, "delta": {"content": "as far as it came"}, "finish_reason": None}]}
     body = sse(chunk, done=False)
-    server.push(Raw(body + b"data: {", cut_after=len(body) + 3))
+    server.push(Raw(body + b"data: {", cut_after=len(body) + 3), reply("the whole"))
     chat = Chat(daemon, home.workspace())
-    result = chat.run()
-    assert (result["stopReason"], result["text"]) == ("error", "as far as it came")
-    assert result["error"]["kind"] in ("network", "protocol")
-    assert result["error"]["message"].strip()
-    server.push(reply("well again"))
-    assert chat.run("again")["text"] == "well again"
+    assert chat.run()["text"] == "the whole"
+    kinds = [params["event"]["type"] for params in chat.notifications()]
+    at = kinds.index("message_reset")
+    assert kinds[at - 1 : at + 2] == ["message_update", "message_reset", "retry"]
+    assert said(chat, "assistant")[-1]["content"] == [text("the whole")]
+    assert len(server.requests) == 2
 
 
 def test_a_server_that_is_not_there_is_a_network_error_that_names_it(home: Home) -> None:
@@ -194,7 +196,13 @@ def test_a_server_that_is_not_there_is_a_network_error_that_names_it(home: Home)
     result = chat.run()
     assert (result["stopReason"], result["error"]["kind"]) == ("error", "network")
     assert str(port) in result["error"]["message"]
-    assert shape(chat.notifications())[1:] == ["agent_start", *turn(USER, SAID), "agent_end(error)"]
+    told = shape(chat.notifications())[1:]
+    assert [each for each in told if each != "retry"] == [
+        "agent_start",
+        *turn(USER, SAID),
+        "agent_end(error)",
+    ]
+    assert told.count("retry") == 4
 
 
 def test_a_key_that_the_client_sets_comes_before_the_environment(

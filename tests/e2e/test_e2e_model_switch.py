@@ -24,9 +24,7 @@ def pair(request: pytest.FixtureRequest, all_stages: dict[str, Stage]) -> tuple[
 
 
 def pairs() -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(
-        "pair", list(permutations(SERVERS, 2)), indirect=True, ids="-to-".join
-    )
+    return pytest.mark.parametrize("pair", list(permutations(SERVERS, 2)), indirect=True, ids="-to-".join)
 
 
 def look(words: str, call_id: str) -> list[dict[str, object]]:
@@ -63,7 +61,7 @@ def test_no_thought_of_one_model_is_shown_to_another_as_its_own(pair: tuple[Stag
     assert chat.run("and you?", model=second.model)["text"] == "fine"
     sent = second.server.requests[-1].raw.decode()
     assert "said aloud" in sent
-    for foreign in ("a private thought", "ignature", "encrypted_content\":", "reasoning_content"):
+    for foreign in ("a private thought", "ignature", 'encrypted_content":', "reasoning_content"):
         assert foreign not in sent
     assert second.server.faults == []
 

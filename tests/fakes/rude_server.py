@@ -47,6 +47,7 @@ class RudeServer:
         self._released = threading.Event()
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self.connections = 0
+        self._ended = threading.Semaphore(0)
 
     def __enter__(self) -> Self:
         self._threads[0].start()
@@ -70,6 +71,10 @@ class RudeServer:
         """Let the connections end that are held."""
         self._released.set()
 
+    def wait_for_an_end(self) -> None:
+        """Wait until one more connection has ended from this side."""
+        assert self._ended.acquire(timeout=DEADLINE), "no connection has ended"
+
     def _accept(self) -> None:
         while True:
             try:
@@ -83,19 +88,22 @@ class RudeServer:
 
     def _serve(self, connection: socket.socket) -> None:
         connection.settimeout(DEADLINE)
-        with connection:
-            request = _read_request(connection)
-            if not request:
-                return
-            self.requests.append(request)
-            with contextlib.suppress(OSError):
-                connection.sendall(self._plan.says)
-            if self._plan.held:
-                self._released.wait(DEADLINE)
-            if self._plan.end == "stay":
-                self._closing.wait(DEADLINE)
-            elif self._plan.end == "reset":
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        with connection, contextlib.suppress(OSError):  # the client may leave at any time
+            self._play(connection)
+        self._ended.release()
+
+    def _play(self, connection: socket.socket) -> None:
+        request = _read_request(connection)
+        if not request:
+            return
+        self.requests.append(request)
+        connection.sendall(self._plan.says)
+        if self._plan.held:
+            self._released.wait(DEADLINE)
+        if self._plan.end == "stay":
+            self._closing.wait(DEADLINE)
+        elif self._plan.end == "reset":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
 
 
 def _read_request(connection: socket.socket) -> bytes:

@@ -68,8 +68,7 @@ async def test_a_connection_without_an_answer_is_a_network_error_that_names_the_
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 async def test_a_connection_that_breaks_behind_the_head_is_no_empty_answer(api: str, end: Any) -> None:
-    with RudeServer(Plan(head(), end=end, held=True)) as server:
-        server.release()
+    with RudeServer(Plan(head(), end=end)) as server:
         reading, error = await fail(api, server)
     assert reading.events == []
     assert (error.kind, error.retryable) == ("network", True)
@@ -112,14 +111,16 @@ async def test_whatever_happens_to_the_connection_of_a_whole_answer_is_no_matter
     assert (reading.text, reading.end.stop) == ("hello", "stop")
 
 
-async def test_a_connection_that_went_stale_between_two_requests_costs_no_answer(api: str) -> None:
+@pytest.mark.parametrize("end", ["close", "reset"])
+async def test_a_connection_that_went_stale_between_two_requests_costs_no_answer(api: str, end: Any) -> None:
     body = answer(api, "hello")
-    plan = Plan(head("200 OK", f"content-length: {len(body)}", "connection: keep-alive") + body, end="reset")
+    plan = Plan(head("200 OK", f"content-length: {len(body)}", "connection: keep-alive") + body, end=end)
     with RudeServer(plan) as server:
         provider = provider_at(api, server.address)
         for _ in range(3):
             with anyio.fail_after(10):
                 assert (await read(provider)).text == "hello"
+            server.wait_for_an_end()
         await provider.aclose()
         assert server.connections == 3
 
