@@ -323,7 +323,6 @@ async def test_no_proxy_of_the_environment_is_asked(
     far = tape.path.read_text().replace(model_server.base_url, "https://models.example/v1")
     tape.path.write_text(far)
     monkeypatch.setenv("HTTPS_PROXY", "no proxy at all")
-    monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent")
     assert (await read(Scripted(), tape.replayed())).text == "ok"
 
 
