@@ -50,15 +50,6 @@ def clean(value: str) -> str:
     return value
 
 
-def flaw(value: str) -> str | None:
-    """Why a clean secret cannot be sent in an HTTP header (RFC 9110, 5.5), in words that do not show it."""
-    for index, letter in enumerate(value, 1):
-        if not "!" <= letter <= "~":
-            what = "white space" if letter.isspace() else "no visible ASCII letter, digit or sign"
-            return f"its character {index} of {len(value)} is {what}"
-    return None
-
-
 class Secrets:
     """Secret values by the name of the variable they came from. Shows none of them by itself."""
 

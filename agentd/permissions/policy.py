@@ -14,7 +14,7 @@ Files with secrets ask in every mode but `full`. An untrusted workspace makes `e
 
 from dataclasses import dataclass
 
-from agentd.permissions.rules import Rules, rule_for
+from agentd.permissions.rules import Rules
 from agentd.protocol.messages import EditSubject, Mode, PermissionSubject, ReadSubject, ToolKind
 
 _READING: frozenset[ToolKind] = frozenset({"read", "search", "think"})
@@ -23,9 +23,7 @@ _WRITING: frozenset[ToolKind] = frozenset({"edit", "delete", "move"})
 
 @dataclass(frozen=True)
 class Allow:
-    """It may run; `rule` is the remembered answer that says so, in words, where one was needed."""
-
-    rule: str | None = None
+    """It may run."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ def decide(
     if subject is None:
         return Deny(f"{tool_name} touches a secret and does not say which, so nobody can be asked about it.")
     if remembered.covers(tool_name, subject):
-        return Allow(rule_for(tool_name, subject))
+        return Allow()
     return Ask()
 
 

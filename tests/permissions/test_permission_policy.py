@@ -95,13 +95,12 @@ def test_plan_denies_with_the_mode_the_tool_and_the_way_out() -> None:
         assert words in decision.reason
 
 
-def test_a_remembered_answer_spares_the_question_and_is_named() -> None:
+def test_a_remembered_answer_spares_the_question() -> None:
     rules = Rules()
     for subject in (COMMAND, READ, EDIT):
         rules.remember("tool", subject)
     allowed = decided("ask", "execute", COMMAND, remembered=rules)
     assert isinstance(allowed, Allow)
-    assert allowed.rule == "exactly this command: make (in /w)"
     assert word(decided("plan", "read", READ, secret=True, remembered=rules)) == "allow"
     assert decided("edit", "edit", EDIT, remembered=rules) == Allow()  # the mode allows it by itself
     other = CommandSubject(command="make; rm -rf /", cwd="/w")
