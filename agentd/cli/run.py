@@ -50,8 +50,8 @@ With --json each line of stdout is the params of one `agentd/event` of the proto
 {"type": "result", ...} with the prompt's result, or {"type": "error", "error": ...} where no run began."""
 
 _RECORD_HELP = (
-    "write all that is sent to the model and that it answers to a new file, without your keys, for a bug "
-    "report; the model scripted/FILE replays it"
+    "write all that is sent to the model and that it answers to a new file, for a bug report: without your "
+    "keys, but with what the model saw of your files; the model scripted/FILE replays it"
 )
 
 

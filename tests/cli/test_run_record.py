@@ -44,7 +44,8 @@ class Place:
 
     def configure(self, server: ModelServer, api: str = "openai-chat") -> None:
         (self.path / "config.toml").write_text(
-            f'[providers.local]\napi = "{api}"\nbase_url = "{server.base_url}"\napi_key_env = "LOCAL_API_KEY"\n'
+            f'[providers.local]\napi = "{api}"\nbase_url = "{server.base_url}"\n'
+            'api_key_env = "LOCAL_API_KEY"\n'
         )
 
     def start(self, *options: str) -> subprocess.Popen[str]:
@@ -84,7 +85,9 @@ def _plain(block: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("api", SERVERS)
 def test_a_recorded_run_runs_again_without_a_server(api: str, place: Place) -> None:
     write = {"type": "tool_call", "name": "write_file", "arguments": {"file_path": "a", "content": "hi\n"}}
-    with SERVERS[api]([{"content": [write]}, {"content": [{"type": "text", "text": "Done."}]}]) as server:
+    done = {"type": "text", "text": "Done."}
+    usage = {"input": 7, "output": 5, "total": 12}
+    with SERVERS[api]([{"content": [each], "usage": usage} for each in (write, done)]) as server:
         place.configure(server, api)
         code, lines, err = place.run("-m", "local/m", "--mode", "edit", "--record", "bug.jsonl")
         assert not server.faults
@@ -97,7 +100,7 @@ def test_a_recorded_run_runs_again_without_a_server(api: str, place: Place) -> N
     code, again, err = place.run("-m", f"scripted/{place.tape}", "--mode", "edit")
     assert (code, again[-1]["text"]) == (0, "Done."), err
     assert said(again) == said(lines)
-    assert again[-1]["usage"].get("input") == lines[-1]["usage"].get("input")
+    assert again[-1]["usage"]["output"] == lines[-1]["usage"]["output"] == 10
     assert (place.project / "a").read_text() == "hi\n", "tools really run"
 
 
