@@ -2,7 +2,7 @@
 
 The answers are recorded ones; where there are none the script says so and ends. Each is fed in the two ways
 that networks have: an event at a time, as a server writes while it thinks, and in pieces of 16 KiB, as a
-proxy or a fast model sends. The floor splits lines and parses the JSON of each, which no reader can leave out.
+proxy or a fast model sends. The floor splits lines and parses the JSON of each: no reader can do without.
 """
 
 import argparse
@@ -69,7 +69,8 @@ def main() -> int:
         return 0
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} CPUs, load {load}")
-    print(f"{'CPU time, median of ' + str(rounds):<42}{'µs per event':>14}{'ms per MB':>12}{'of the floor':>14}")
+    title = f"CPU time, median of {rounds}"
+    print(f"{title:<42}{'µs per event':>14}{'ms per MB':>12}{'of the floor':>14}")
     for api, answers in found.items():
         if not answers.streams:
             print(f"{api}: skipped, as there are no recorded streams in {STREAMS / api}")

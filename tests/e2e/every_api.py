@@ -1,4 +1,4 @@
-"""One daemon and a strict model server for each wire API, for tests that must hold whatever a server speaks."""
+"""One daemon and a strict model server for each wire API, for what must hold whatever a server speaks."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,6 +28,13 @@ MODELS = {
     "gemini": "gemini-3-pro",
 }
 """For each API the name of a model that reasons, so that what it thought must go back as it came."""
+SIBLINGS = {
+    "openai-chat": "chat-model-too",
+    "openai-responses": "gpt-5-mini",
+    "anthropic": "claude-opus-4-6",
+    "gemini": "gemini-3-flash",
+}
+"""For each API another model of the same server, which must not see what the first thought as its own."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,11 @@ def configure(home: Home, servers: dict[str, ModelServer]) -> None:
         "".join(
             f'[providers.at-{api}]\napi = "{api}"\nbase_url = "{server.base_url}"\n'
             f'api_key_env = "EVERY_API_KEY"\n'
-            f'[providers.at-{api}.models."{MODELS[api]}"]\n'
-            "context_window = 200000\nreasoning = true\nimages = true\n"
+            + "".join(
+                f'[providers.at-{api}.models."{model}"]\n'
+                "context_window = 200000\nreasoning = true\nimages = true\n"
+                for model in (MODELS[api], SIBLINGS[api])
+            )
             for api, server in servers.items()
         )
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from e2e.every_api import MODELS, Stage
+from fakes.gemini_faults import UNSIGNED
 from fakes.responses_wire import seal
 from wire.order import SAID, USER, called, shape, turn, units
 from wire.runs import of_type, result_texts, run_events
@@ -132,10 +133,14 @@ def test_thinking_before_a_call_goes_back_as_the_server_made_it(stage: Stage) ->
     call = tool("read_file", {"file_path": "note.txt"}, "call-1")
     chat = stage.chat(reply(thinking, "I look.", call), reply(thinking, call), reply("done"), root=root)
     assert chat.run("look")["text"] == "done"
-    if stage.api != "gemini":  # whose thoughts stay unsaid: a signature stands for them, and is checked
+    sent = stage.server.requests[-1].raw.decode()
+    assert UNSIGNED not in sent
+    if stage.api == "gemini":  # thoughts stay unsaid: signatures stand for them, and are checked
+        assert sent.count('"thoughtSignature":') == 2
+    else:
         is_sealed = stage.api == "openai-responses"
         made = seal(MODELS[stage.api], "I should look") if is_sealed else "I should look"
-        assert stage.server.requests[-1].raw.decode().count(made) == 2
+        assert sent.count(made) == 2
     stage.assert_goes_on(chat)
 
 

@@ -94,7 +94,9 @@ def test_a_login_page_names_the_address_and_is_asked_for_once(stage: Stage) -> N
     stage.assert_goes_on(chat)
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"null", b"[]", b'{"error": {}}', b'{"error": {"message": ""}}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"null", b"[]", b'{"error": {}}', b'{"error": {"message": ""}}', b"\xff\xfe"]
+)
 def test_an_error_is_never_without_words(stage: Stage, body: bytes) -> None:
     chat = stage.chat(Raw(body, 403, {"content-type": "application/json"}))
     result = chat.run()

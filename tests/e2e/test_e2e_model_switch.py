@@ -3,7 +3,7 @@
 from itertools import permutations
 
 import pytest
-from e2e.every_api import MODELS, SERVERS, Stage
+from e2e.every_api import MODELS, SERVERS, SIBLINGS, Stage
 from wire.chat import Chat
 from wire.order import assert_well_formed
 from wire.processes import until
@@ -99,6 +99,23 @@ def test_a_run_cancelled_at_one_server_goes_on_at_another(pair: tuple[Stage, Sta
     second.server.push(reply("well"))
     assert chat.run("go on", model=second.model)["text"] == "well"
     assert second.server.faults == []
+
+
+def test_a_session_changes_to_another_model_of_the_same_server_and_back(stage: Stage) -> None:
+    """Signatures and sealed reasoning fit one model only: the server checks them."""
+    root = stage.home.workspace(note_txt="one line\n")
+    sibling = f"at-{stage.api}/{SIBLINGS[stage.api]}"
+    chat = stage.chat(*look("first", "call-1"), root=root)
+    assert chat.run("look")["text"] == "first knows"
+    stage.server.push(*look("second", "call-1"))
+    before = len(stage.server.requests)
+    assert chat.run("look again", model=sibling)["text"] == "second knows"
+    assert b"first thinks" not in stage.server.requests[before].raw
+    assert b'encrypted_content":' not in stage.server.requests[before].raw
+    stage.server.push(reply("third"))
+    assert chat.run("and again", model=stage.model)["text"] == "third"
+    assert b"second thinks" not in stage.server.requests[-1].raw
+    assert_well_formed(chat.notifications())
 
 
 def test_a_session_goes_through_all_apis_in_turn(all_stages: dict[str, Stage]) -> None:

@@ -1,8 +1,8 @@
 """A server that says bytes, HTTP or not, and ends its connections as badly as connections end.
 
-    with RudeServer(Plan(head() + body, end="reset")) as server:
-        ...  # the client sends a request; it gets these bytes and a reset
-        assert server.requests[0].startswith(b"POST ")
+with RudeServer(Plan(head() + body, end="reset")) as server:
+    ...  # the client sends a request; it gets these bytes and a reset
+    assert server.requests[0].startswith(b"POST ")
 """
 
 import contextlib
@@ -21,8 +21,8 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER for 0 s: closing sends RS
 class Plan:
     """What each connection gets once its request is there.
 
-    After the bytes the connection is closed, reset, or left open until the server ends. With `held` that waits
-    for `RudeServer.release`, as a reset may overtake bytes that the client has not read yet.
+    After the bytes the connection is closed, reset, or left open until the server ends. With `held` that
+    waits for `RudeServer.release`, as a reset may overtake bytes that the client has not read yet.
     """
 
     says: bytes = b""

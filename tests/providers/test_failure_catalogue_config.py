@@ -75,7 +75,9 @@ async def test_the_wait_that_a_busy_server_asks_for_is_read(
 
 
 async def test_a_date_to_wait_for_is_read(api: str) -> None:
-    error = await refused(api, "429 Too Many Requests", f"Retry-After: {formatdate(time() + 60, usegmt=True)}")
+    error = await refused(
+        api, "429 Too Many Requests", f"Retry-After: {formatdate(time() + 60, usegmt=True)}"
+    )
     assert error.retry_after_ms is not None
     assert 50_000 < error.retry_after_ms <= 60_000
 
@@ -110,7 +112,7 @@ async def test_what_may_pass_is_told_from_what_stays(api: str, status: str, retr
 # --- what a model cannot do -----------------------------------------------------------------------
 
 
-UNKNOWN_WORDS = pytest.mark.xfail(strict=True, reason="these words are not known for a lack of tool support yet")
+UNKNOWN_WORDS = pytest.mark.xfail(strict=True, reason="not known for a lack of tool support")
 
 
 @pytest.mark.parametrize(
