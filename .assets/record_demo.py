@@ -60,21 +60,25 @@ def drawn(rows: list[tuple[float, str]]) -> str:
     styles, texts = [], []
     for number, (at, text) in enumerate(rows):
         shown = 100 * at / total
-        styles.append(f"@keyframes r{number}{{0%,{shown:.2f}%{{opacity:0}}{shown + 0.01:.2f}%,100%{{opacity:1}}}}")
+        hidden, seen = f"0%,{shown:.2f}%{{opacity:0}}", f"{shown + 0.01:.2f}%,100%{{opacity:1}}"
+        styles.append(f"@keyframes r{number}{{{hidden}{seen}}}")
         colour = COLOURS.get(text[:1], PLAIN)
         texts.append(
             f'<text x="{MARGIN}" y="{TOP + number * LINE}" fill="{colour}" '
             f'style="animation:r{number} {total:.2f}s infinite">{escape(text)}</text>'
         )
     dots = "".join(
-        f'<circle cx="{20 + 20 * i}" cy="18" r="6" fill="{c}"/>' for i, c in enumerate(("#ff5f57", "#febc2e", "#28c840"))
+        f'<circle cx="{20 + 20 * number}" cy="18" r="6" fill="{colour}"/>'
+        for number, colour in enumerate(("#ff5f57", "#febc2e", "#28c840"))
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
         f'font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="14" '
         f'xml:space="preserve" role="img" aria-label="agentd demo in a terminal">\n'
         f"<style>text{{white-space:pre}}{''.join(styles)}</style>\n"
-        f'<rect width="{WIDTH}" height="{height}" rx="10" fill="#0d1117"/>{dots}\n' + "\n".join(texts) + "\n</svg>\n"
+        f'<rect width="{WIDTH}" height="{height}" rx="10" fill="#0d1117"/>{dots}\n'
+        + "\n".join(texts)
+        + "\n</svg>\n"
     )
 
 

@@ -48,6 +48,11 @@ class AnswerPayloads:
         self._began = False
         self._logged_noise = False
 
+    @property
+    def has_words(self) -> bool:
+        """Whether something was said that is no event: by a server that is no model server, mostly."""
+        return self._stream.has_words
+
     def feed(self, data: bytes) -> Iterable[Payload]:
         """Take the next bytes; give what they complete."""
         if not self._began:

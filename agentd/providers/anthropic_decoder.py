@@ -22,7 +22,13 @@ from agentd.providers.answer_payloads import AnswerPayloads, Payload
 from agentd.providers.anthropic_blocks import Block, replay_data
 from agentd.providers.anthropic_usage import UsageSoFar
 from agentd.providers.base import ProviderError, StreamEnd, StreamEvent
-from agentd.providers.http_errors import Peer, error_from_payload, truncated_error, wrong_page_error
+from agentd.providers.http_errors import (
+    Peer,
+    error_from_payload,
+    truncated_error,
+    unanswered_error,
+    wrong_page_error,
+)
 from agentd.providers.surrogates import SurrogatePairs
 
 _STOPS: dict[str, Literal["stop", "length", "tool_use", "refusal"]] = {
@@ -74,9 +80,10 @@ class MessagesDecoder:
         if self._failure is not None:
             raise self._failure
         usage = self._usage.read()
-        is_empty = not (self._began or self._blocks)
-        if is_empty or not self._complete:
-            raise truncated_error(self._peer, lost or ("it was empty" if is_empty else ""), usage)
+        if not (self._began or self._blocks):
+            raise unanswered_error(self._peer, lost, usage, has_words=self._payloads.has_words)
+        if not self._complete:
+            raise truncated_error(self._peer, lost, usage)
         raw = self.finish_reason or self._early_reason
         calls = any(block.type == "tool_use" for block in self._blocks)
         stop = _STOPS.get(raw or "", "stop")

@@ -23,7 +23,13 @@ from agentd.providers.gemini_calls import FunctionCalls
 from agentd.providers.gemini_parts import SIGNATURE, KeptParts
 from agentd.providers.gemini_stop import blocked_error, empty_error, stop_of, word
 from agentd.providers.gemini_usage import UsageCounts
-from agentd.providers.http_errors import Peer, error_from_payload, truncated_error, wrong_page_error
+from agentd.providers.http_errors import (
+    Peer,
+    error_from_payload,
+    truncated_error,
+    unanswered_error,
+    wrong_page_error,
+)
 from agentd.providers.surrogates import SurrogatePairs
 
 _READ = frozenset(("text", "functionCall", "thought", SIGNATURE, "thought_signature"))
@@ -81,8 +87,10 @@ class GeminiDecoder:
             raise self._failure
         if self._block_reason is not None:
             raise blocked_error(self._peer, self._block_reason, self._block_said, usage)
+        if not self._chunks:
+            raise unanswered_error(self._peer, lost, usage, has_words=self._payloads.has_words)
         if self._finish is None:
-            raise truncated_error(self._peer, lost or ("" if self._chunks else "it was empty"), usage)
+            raise truncated_error(self._peer, lost, usage)
         stop = stop_of(
             self._peer, self._finish, calls=bool(self._calls.count), usage=usage, said=self._finish_said
         )

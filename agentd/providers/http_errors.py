@@ -47,7 +47,7 @@ _BAD_REQUEST = re.compile(
     re.IGNORECASE,
 )
 _TELLING_STATUS: dict[int | None, ErrorKind] = {
-    401: "auth", 403: "auth", 407: "network", 408: "timeout", 409: "server", 429: "rate_limit",
+    401: "auth", 403: "auth", 407: "auth", 408: "timeout", 409: "server", 429: "rate_limit",
     499: "server",  # Google: the answer was cancelled, and not by us
     503: "overloaded", 504: "timeout", 524: "timeout", 529: "overloaded",
 }  # fmt: skip
@@ -77,7 +77,9 @@ _TELLING_WORDS: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
 )
 _NO_TOOLS = re.compile(
     r"(?:does not|doesn't) support (?:tools|tool us|tool call|function call)"
-    r"|support tool use|tools? (?:is|are) not supported",
+    r"|support tool use|tools? (?:is|are) not supported"
+    r"|function calling is not (?:enabled|supported)|tool calling`? is not supported"
+    r"|--enable-auto-tool-choice|requires --jinja",
     re.IGNORECASE,
 )
 _USERINFO = re.compile(r"//[^/\s@]{1,500}@")
@@ -191,6 +193,13 @@ def truncated_error(peer: Peer, detail: str = "", usage: Usage | None = None) ->
         retryable=True,
         usage=usage,
     )
+
+
+def unanswered_error(peer: Peer, lost: str, usage: Usage | None, *, has_words: bool) -> ProviderError:
+    """A successful answer with nothing of a model in it: another server's words, or nothing at all."""
+    if has_words and not lost:
+        return wrong_page_error(peer, HTTPStatus.OK, "other words")
+    return truncated_error(peer, lost or "it was empty", usage)
 
 
 def retry_after_ms(headers: Mapping[str, str], now: float, words: str = "") -> int | None:

@@ -23,7 +23,13 @@ from agentd.providers.base import (
     TextDelta,
     ThinkingDelta,
 )
-from agentd.providers.http_errors import Peer, error_from_payload, truncated_error, wrong_page_error
+from agentd.providers.http_errors import (
+    Peer,
+    error_from_payload,
+    truncated_error,
+    unanswered_error,
+    wrong_page_error,
+)
 from agentd.providers.json_text import parse_json
 from agentd.providers.openai_stop import stop_of
 from agentd.providers.openai_usage import usage_of_chunk
@@ -93,8 +99,10 @@ class ChatDecoder:
         """The end of the answer. Raises `ProviderError`; `lost` says how the connection broke, if it did."""
         if self._failure is not None:
             raise self._failure
-        if not self._chunks or (self.finish_reason is None and not self._complete):
-            raise truncated_error(self._peer, lost or self._emptiness(), self._usage)
+        if not self._chunks:
+            raise unanswered_error(self._peer, lost, self._usage, has_words=self._stream.has_words)
+        if self.finish_reason is None and not self._complete:
+            raise truncated_error(self._peer, lost, self._usage)
         stop = stop_of(
             self._peer,
             self.finish_reason,
@@ -103,9 +111,6 @@ class ChatDecoder:
             usage=self._usage,
         )
         return StreamEnd(stop, self._usage, self.finish_reason, self._provider_data() or None)
-
-    def _emptiness(self) -> str:
-        return "" if self._chunks else "it was empty"
 
     def _provider_data(self) -> dict[str, Any]:
         data = self._reasoning.replay()

@@ -15,7 +15,13 @@ from typing import Any
 from agentd.protocol.messages import Usage
 from agentd.providers.answer_payloads import AnswerPayloads, Payload
 from agentd.providers.base import ProviderError, StreamEnd, StreamEvent
-from agentd.providers.http_errors import Peer, error_from_payload, truncated_error, wrong_page_error
+from agentd.providers.http_errors import (
+    Peer,
+    error_from_payload,
+    truncated_error,
+    unanswered_error,
+    wrong_page_error,
+)
 from agentd.providers.openai_responses_output import REPLAY_KEY, Output, PartKind
 from agentd.providers.openai_stop import stop_of
 from agentd.providers.openai_usage import read_usage
@@ -73,9 +79,10 @@ class ResponsesDecoder:
         """The end of the answer. Raises `ProviderError`; `lost` says how the connection broke, if it did."""
         if self._failure is not None:
             raise self._failure
+        if self.finish_reason is None and not self._heard:
+            raise unanswered_error(self._peer, lost, self._usage, has_words=self._payloads.has_words)
         if self.finish_reason is None:
-            detail = lost or ("" if self._heard else "it was empty")
-            raise truncated_error(self._peer, detail, self._usage)
+            raise truncated_error(self._peer, lost, self._usage)
         if self._output.conflict is not None:
             raise ProviderError(
                 "protocol",

@@ -20,6 +20,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _CR, _LF = 0x0D, 0x0A
 _IGNORED = frozenset(("", "id", "retry"))
 """Field names that say nothing here; the empty one is that of a comment."""
+_FIELD_NAMES = ("data", "event", "id", "retry")
 _MAX_STRAY = 64 * 1024
 
 
@@ -47,6 +48,11 @@ class EventStream:
         self._first_line = True
         self._data: list[str] = []
         self._event = ""
+
+    @property
+    def has_words(self) -> bool:
+        """Whether lines came that are no field of an event, and not the beginning of one that was cut off."""
+        return any(not any(name.startswith(line) for name in _FIELD_NAMES) for line in self.stray)
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Take the next bytes; give the events that they complete."""

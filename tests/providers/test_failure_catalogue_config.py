@@ -112,17 +112,14 @@ async def test_what_may_pass_is_told_from_what_stays(api: str, status: str, retr
 # --- what a model cannot do -----------------------------------------------------------------------
 
 
-UNKNOWN_WORDS = pytest.mark.xfail(strict=True, reason="not known for a lack of tool support")
-
-
 @pytest.mark.parametrize(
     "words",
     [
         "m:1b does not support tools",  # Ollama
         "No endpoints found that support tool use.",  # OpenRouter
         "This model doesn't support function calling.",
-        pytest.param("Function calling is not enabled for models/m:1b", marks=UNKNOWN_WORDS),  # Google
-        pytest.param("`tool calling` is not supported with this model", marks=UNKNOWN_WORDS),  # Groq
+        "Function calling is not enabled for models/m:1b",  # Google
+        "`tool calling` is not supported with this model",  # Groq
     ],
 )
 async def test_a_model_without_tools_is_named_and_not_taken_for_a_fault_of_the_history(

@@ -1,4 +1,4 @@
-"""A prompt with a `workDoneToken` shows its steps where the editor shows progress, and can be stopped there."""
+"""A prompt with a `workDoneToken` shows its steps as progress of the editor, and can be stopped there."""
 
 from wire.harness import Daemon, Json
 from wire.home import Home
