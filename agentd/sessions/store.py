@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -36,13 +35,12 @@ from agentd.sessions.journal import (
     JournalError,
     JournalLocked,
     JournalTooNew,
-    holder,
     read,
-    read_ends,
 )
 from agentd.sessions.records import Reader
 from agentd.sessions.session import Session, Stop, reading
 from agentd.sessions.state import SessionState
+from agentd.sessions.summary import cursor_of, summary_of
 from agentd.workspace.paths import path_of, uri_of
 
 log = logging.getLogger(__name__)
@@ -241,19 +239,19 @@ class Sessions:
         stored = await anyio.to_thread.run_sync(self._stored, root)
         infos = {info.session_id: info for info in stored}
         infos |= {s.session_id: s.info for s in self._open.values() if root is None or s.root == root}
-        ordered = sorted(infos.values(), key=_cursor, reverse=True)
+        ordered = sorted(infos.values(), key=cursor_of, reverse=True)
         if params.cursor is not None:
-            ordered = [info for info in ordered if _cursor(info) < params.cursor]
+            ordered = [info for info in ordered if cursor_of(info) < params.cursor]
         page = ordered[: params.limit]
         more = len(ordered) > params.limit
-        return SessionListResult(sessions=tuple(page), next_cursor=_cursor(page[-1]) if more else None)
+        return SessionListResult(sessions=tuple(page), next_cursor=cursor_of(page[-1]) if more else None)
 
     def _stored(self, root: Path | None) -> list[SessionInfo]:
         folders = [self._path(root, "x").parent] if root is not None else self._folders()
         infos = []
         for folder in folders:
             for path in sorted(folder.glob("*.jsonl")):
-                if path.stem not in self._open and (info := _summary(path)) is not None:
+                if path.stem not in self._open and (info := summary_of(path)) is not None:
                     infos.append(info)
         return infos
 
@@ -348,52 +346,6 @@ def _fold(contents: Contents, session_id: str) -> SessionState:
         elif type(record.get("seq")) is int:
             state.pass_over(record["seq"])
     return state
-
-
-def _summary(path: Path) -> SessionInfo | None:
-    """A session for the list, from the ends of its journal."""
-    try:
-        _, records = read_ends(path)
-    except (JournalError, OSError) as error:
-        log.warning("a session that cannot be listed: %s", error)
-        return None
-    info, messages = None, 0
-    for record in records:
-        told = _told(record)
-        if told is not None:
-            info, messages = told, 0
-        elif _type(record) == "message_end":
-            messages += 1
-    if info is None:
-        return None
-    last = records[-1]
-    update = {
-        "state": "idle",
-        "seq": last.get("seq", info.seq),
-        "updated_at": last.get("time", info.updated_at),
-        "message_count": info.message_count + messages,
-        "locked_by": holder(path),
-    }
-    return info.model_copy(update=update)
-
-
-def _told(record: dict[str, Any]) -> SessionInfo | None:
-    body = record.get("summary")
-    if body is None and _type(record) == "session_changed":
-        body = record["event"].get("session")
-    try:
-        return SessionInfo.model_validate(body) if body is not None else None
-    except ValidationError:
-        return None
-
-
-def _type(record: dict[str, Any]) -> str | None:
-    event = record.get("event")
-    return event.get("type") if isinstance(event, dict) else None
-
-
-def _cursor(info: SessionInfo) -> str:
-    return f"{info.updated_at}~{info.session_id}"
 
 
 def _not_found(session_id: str) -> RpcError:
