@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from agentd.config.sources import Sources
+from agentd.permissions.policy import Manner
 from agentd.protocol.events import DurableEvent, LiveEvent
 from agentd.protocol.messages import Effort, Message, ToolCall
 from agentd.providers.base import Model, Provider
@@ -22,10 +23,11 @@ class Engine:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a tool call may run; `reason` is what the model is told when it may not."""
+    """Whether a tool call may run, and how; `reason` is what the model is told when it may not."""
 
     allowed: bool
     reason: str = ""
+    manner: Manner = "plain"
 
 
 class NotJournaled(Exception):

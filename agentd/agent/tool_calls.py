@@ -140,7 +140,7 @@ async def execute(
         verdict = await host.permit(call, tool, prepared, title)
         if not verdict.allowed:
             return ToolResult.error(verdict.reason)
-        result = await _beside(prepared.run, running, host)
+        result = await _beside(prepared.in_manner(verdict.manner), running, host)
         return result if isinstance(result, ToolResult) else _no_result(call.name)
     except NotJournaled:
         raise

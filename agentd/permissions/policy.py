@@ -5,7 +5,7 @@
 | `plan` | free | denied | denied |
 | `ask` | free | asks | asks |
 | `edit` | free | free | asks |
-| `auto` | as `ask` until a sandbox exists | | |
+| `auto` | free | free | free inside the sandbox, asks outside it |
 | `full` | free | free | free |
 
 Files with secrets ask in every mode but `full`. An untrusted workspace makes `edit`, `auto` and `full` act as
@@ -13,6 +13,7 @@ Files with secrets ask in every mode but `full`. An untrusted workspace makes `e
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from agentd.permissions.rules import Rules
 from agentd.protocol.messages import EditSubject, Mode, PermissionSubject, ReadSubject, ToolKind
@@ -21,9 +22,15 @@ _READING: frozenset[ToolKind] = frozenset({"read", "search", "think"})
 _WRITING: frozenset[ToolKind] = frozenset({"edit", "delete", "move"})
 
 
+Manner = Literal["plain", "sandboxed", "rebuilt"]
+"""How a call runs: as it stands, inside the sandbox, or in the form in which a rule has judged it."""
+
+
 @dataclass(frozen=True)
 class Allow:
-    """It may run."""
+    """It may run, in this manner and no other."""
+
+    manner: Manner = "plain"
 
 
 @dataclass(frozen=True)
@@ -41,29 +48,30 @@ class Deny:
 Decision = Allow | Ask | Deny
 
 
-def decide(
-    *,
-    mode: Mode,
-    tool_name: str,
-    kind: ToolKind,
-    subject: PermissionSubject | None,
-    secret: bool,
-    trusted: bool,
-    remembered: Rules,
-) -> Decision:
-    """What is to happen with a prepared tool call.
+@dataclass(frozen=True)
+class Proposal:
+    """A prepared tool call as far as it is judged: the tool's and its action's own (see `tools/base.py`)."""
 
-    `kind`, `subject` and `secret` are the tool's and its action's own (see `tools/base.py`); `trusted` is
-    whether the user trusts the workspace.
-    """
+    tool_name: str
+    kind: ToolKind
+    subject: PermissionSubject | None
+    secret: bool = False
+    sandboxable: bool = False
+
+
+def decide(proposal: Proposal, *, mode: Mode, trusted: bool, remembered: Rules) -> Decision:
+    """What is to happen with a prepared tool call. `trusted` is whether the user trusts the workspace."""
+    tool_name, subject = proposal.tool_name, proposal.subject
     acting = _acting_mode(mode, trusted)
-    if acting == "plan" and kind not in _READING:
+    if acting == "plan" and proposal.kind not in _READING:
         return Deny(
             f'Mode "plan" only reads, so {tool_name} may not run. Describe what you would do instead; '
             f'the user can switch to mode "ask" to have it done.'
         )
-    if acting == "full" or (not secret and _is_free(acting, kind, subject)):
+    if acting == "full" or (not proposal.secret and _is_free(acting, proposal.kind, subject)):
         return Allow()
+    if acting == "auto" and proposal.sandboxable and not proposal.secret:
+        return Allow("sandboxed")
     if subject is None:
         return Deny(f"{tool_name} touches a secret and does not say which, so nobody can be asked about it.")
     if remembered.covers(tool_name, subject):
@@ -72,10 +80,8 @@ def decide(
 
 
 def _acting_mode(mode: Mode, trusted: bool) -> Mode:
-    """The mode that a mode comes to: only `plan` needs no trust, and `auto` needs a sandbox."""
-    if mode == "plan":
-        return mode
-    return "ask" if mode == "auto" or not trusted else mode
+    """The mode that a mode comes to: only `plan` needs no trust."""
+    return mode if mode == "plan" or trusted else "ask"
 
 
 def _is_free(mode: Mode, kind: ToolKind, subject: PermissionSubject | None) -> bool:
@@ -89,6 +95,6 @@ def _is_free(mode: Mode, kind: ToolKind, subject: PermissionSubject | None) -> b
         case ReadSubject():
             return kind in _READING
         case EditSubject():
-            return mode == "edit" and kind in _WRITING
+            return mode in ("edit", "auto") and kind in _WRITING
         case _:
             return False

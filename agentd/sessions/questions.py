@@ -14,7 +14,7 @@ import anyio
 from anyio import CancelScope, get_cancelled_exc_class
 
 from agentd.agent.host import Verdict
-from agentd.permissions.policy import Allow, Decision, Deny
+from agentd.permissions.policy import Allow, Decision, Deny, Manner
 from agentd.permissions.rules import Rules, options_for
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import DurableEvent, PermissionRequested, PermissionResolved
@@ -71,6 +71,7 @@ class _Resolution:
     by: Literal["client", "rule", "cancel"]
     option: PermissionOption | None = None
     reason: str = REJECTED
+    manner: Manner = "plain"
 
 
 class Questions:
@@ -113,7 +114,8 @@ class Questions:
         finally:
             self._open.pop(request.request_id, None)
         assert question.resolution is not None
-        return Verdict(question.resolution.outcome == "allowed", question.resolution.reason)
+        resolution = question.resolution
+        return Verdict(resolution.outcome == "allowed", resolution.reason, resolution.manner)
 
     def _request(self, asked: Asked) -> PermissionRequest:
         return PermissionRequest(
@@ -171,7 +173,7 @@ class Questions:
         for question in self._open.values():
             decision = question.judge()
             if isinstance(decision, Allow):
-                question.resolve(_Resolution("allowed", "rule"))
+                question.resolve(_Resolution("allowed", "rule", manner=decision.manner))
             elif isinstance(decision, Deny):
                 question.resolve(_Resolution("rejected", "rule", reason=decision.reason))
 

@@ -12,7 +12,7 @@ from agentd.agent.host import Engine, NotJournaled, Verdict
 from agentd.agent.instructions import system_prompt
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
 from agentd.config.sources import Sources
-from agentd.permissions.policy import Allow, Decision, Deny, decide
+from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
@@ -228,13 +228,14 @@ class Run:
     async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str) -> Verdict:
         """Judge a prepared call, asking the user where need be."""
 
+        proposal = Proposal(
+            call.name, tool.kind, action.subject, action.secret, sandboxable=action.sandboxed is not None
+        )
+
         def judge() -> Decision:
             return decide(
+                proposal,
                 mode=self._current_mode(),
-                tool_name=call.name,
-                kind=tool.kind,
-                subject=action.subject,
-                secret=action.secret,
                 trusted=self._trusted and self._house.settings.trusted,  # taken back, it is gone at once
                 remembered=self._ground.questions.rules,
             )
@@ -243,7 +244,7 @@ class Run:
         if isinstance(decision, Deny):
             return Verdict(False, decision.reason)
         if isinstance(decision, Allow):
-            return Verdict(allowed=True)
+            return Verdict(allowed=True, manner=decision.manner)
         if action.subject is None:
             return Verdict(False, f'Tool "{call.name}" needs the user\'s permission and cannot ask for it.')
         return await self._ground.questions.ask(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from agentd.permissions.policy import Manner
 from agentd.protocol.messages import (
     ImageContent,
     Location,
@@ -97,11 +98,24 @@ class Action:
 
     `subject` is what the user would be asked about (None: nothing that could need asking). `secret` marks
     files that hold secrets, which are asked about in every mode but `full`.
+
+    What is done may come in other manners than the plain one (see `permissions.policy.Manner`): `sandboxed`
+    does it inside the sandbox, `rebuilt` in the form in which rules judge it. None where there is no such
+    form.
     """
 
     run: Callable[[], Awaitable[ToolResult]]
     subject: PermissionSubject | None = None
     secret: bool = False
+    sandboxed: Callable[[], Awaitable[ToolResult]] | None = None
+    rebuilt: Callable[[], Awaitable[ToolResult]] | None = None
+
+    def in_manner(self, manner: Manner) -> Callable[[], Awaitable[ToolResult]]:
+        """What runs in this manner. Raises `ToolError` where the action has no such form."""
+        run = {"plain": self.run, "sandboxed": self.sandboxed, "rebuilt": self.rebuilt}[manner]
+        if run is None:
+            raise ToolError(f"This call cannot run {manner}.")
+        return run
 
 
 class Tool(Protocol):

@@ -69,6 +69,7 @@ class FakeTool:
     description: str = "A tool."
     kind: Any = "execute"
     subject: Any = None
+    sandboxed: Any = None
     ran: list[dict[str, Any]] = field(default_factory=list)
 
     def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
@@ -85,7 +86,7 @@ class FakeTool:
             made: ToolResult = await self.run(arguments, context)
             return made
 
-        return Action(run, self.subject)
+        return Action(run, self.subject, sandboxed=self.sandboxed)
 
 
 class FakeProvider:

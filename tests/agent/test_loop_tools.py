@@ -212,6 +212,27 @@ async def test_a_call_that_is_not_permitted_is_told_why_and_the_run_goes_on() ->
     assert tool.ran == []
 
 
+async def test_a_call_runs_in_the_manner_in_which_it_is_permitted() -> None:
+    async def inside() -> ToolResult:
+        return ToolResult.text("from the sandbox")
+
+    tool = FakeTool(sandboxed=inside)
+    host = MemoryHost(calls(("a", "echo", "{}")), text("ok"), tools=[tool])
+    host.verdict = giving(Verdict(True, manner="sandboxed"))
+    await host.run()
+    assert host.results == [("a", "from the sandbox", False)]
+    assert tool.ran == []
+
+
+async def test_a_call_that_has_no_such_form_does_not_run_in_another() -> None:
+    tool = FakeTool()
+    host = MemoryHost(calls(("a", "echo", "{}")), text("ok"), tools=[tool])
+    host.verdict = giving(Verdict(True, manner="sandboxed"))
+    await host.run()
+    assert host.results == [("a", 'Tool "echo" failed: This call cannot run sandboxed.', True)]
+    assert tool.ran == []
+
+
 # --- live output ----------------------------------------------------------------------------------
 
 

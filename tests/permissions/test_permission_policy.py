@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from agentd.permissions.policy import Allow, Ask, Decision, Deny, decide
+from agentd.permissions.policy import Allow, Ask, Decision, Deny, Proposal, decide
 from agentd.permissions.rules import Rules
 from agentd.protocol.messages import (
     CommandSubject,
@@ -30,8 +30,9 @@ READING = ("read", "search", "think")
 
 
 def decided(mode: Mode, kind: ToolKind, subject: PermissionSubject | None, **options: Any) -> Decision:
-    given: dict[str, Any] = {"secret": False, "trusted": True, "remembered": Rules(), **options}
-    return decide(mode=mode, tool_name="tool", kind=kind, subject=subject, **given)
+    about = {name: options.pop(name) for name in ("secret", "sandboxable") if name in options}
+    given: dict[str, Any] = {"trusted": True, "remembered": Rules(), **options}
+    return decide(Proposal("tool", kind, subject, **about), mode=mode, **given)
 
 
 def word(decision: Decision) -> str:
@@ -45,9 +46,9 @@ def word(decision: Decision) -> str:
         ("read", None, "allow", "allow", "allow", "allow", "allow"),
         ("search", READ, "allow", "allow", "allow", "allow", "allow"),
         ("think", None, "allow", "allow", "allow", "allow", "allow"),
-        ("edit", EDIT, "deny", "ask", "allow", "ask", "allow"),
-        ("delete", EDIT, "deny", "ask", "allow", "ask", "allow"),
-        ("move", EDIT, "deny", "ask", "allow", "ask", "allow"),
+        ("edit", EDIT, "deny", "ask", "allow", "allow", "allow"),
+        ("delete", EDIT, "deny", "ask", "allow", "allow", "allow"),
+        ("move", EDIT, "deny", "ask", "allow", "allow", "allow"),
         ("execute", COMMAND, "deny", "ask", "ask", "ask", "allow"),
         ("fetch", FETCH, "deny", "ask", "ask", "ask", "allow"),
         ("other", MCP, "deny", "ask", "ask", "ask", "allow"),
@@ -81,6 +82,7 @@ def test_a_secret_asks_in_every_mode_but_full() -> None:
         *["ask"] * 3,
         "allow",
     ]
+    assert word(decided("auto", "execute", COMMAND, secret=True, sandboxable=True)) == "ask"
     assert word(decided("full", "read", READ, secret=True, trusted=False)) == "ask"
 
 
@@ -121,3 +123,12 @@ def test_no_mode_but_full_runs_a_command_unasked() -> None:
     for mode, kind, trusted in product(MODES, KINDS, (False, True)):
         decision = decided(mode, kind, COMMAND, trusted=trusted)
         assert isinstance(decision, Allow) is (mode == "full" and trusted)
+
+
+def test_auto_runs_in_the_sandbox_what_can_run_there_and_asks_about_the_rest() -> None:
+    assert decided("auto", "execute", COMMAND, sandboxable=True) == Allow("sandboxed")
+    assert decided("auto", "execute", COMMAND, sandboxable=False) == Ask()
+    for mode in ("ask", "edit"):
+        assert decided(mode, "execute", COMMAND, sandboxable=True) == Ask()
+    assert decided("full", "execute", COMMAND, sandboxable=True) == Allow("plain")
+    assert decided("auto", "execute", COMMAND, sandboxable=True, trusted=False) == Ask()
