@@ -143,7 +143,7 @@ def _assemble(
     engines = ConfiguredEngines(
         settings, lambda name: start.secrets.take(name, os.environ), _provider_opener(start)
     )
-    door = Door(outbox, tasks, on_exit=lambda clean: lifetime.end(0 if clean else 1, "exit"))
+    door = Door(outbox, tasks, lambda clean: lifetime.end(0 if clean else 1, "exit"), start.secrets.redact)
     face = EditorFace(door, outbox, tasks.start_soon)
     language_server = LanguageServer(lambda: methods.position_encoding)
     house = House(

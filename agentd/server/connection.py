@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -35,6 +35,7 @@ class InitializeParams(Wire):
     workspace_folders: Many[WorkspaceFolder] | None = absent()
     capabilities: dict[str, Any]
     initialization_options: Any = None
+    trace: Any = None
 
 
 class FoldersChange(Wire):
@@ -53,7 +54,7 @@ class FoldersParams(Wire):
 class TraceParams(Wire):
     """`$/setTrace`."""
 
-    value: Literal["off", "messages", "verbose"]
+    value: str
 
 
 class ProgressCancelParams(Wire):

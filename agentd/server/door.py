@@ -22,6 +22,7 @@ from agentd.protocol.text import clean_text
 from agentd.protocol.wire import Wire
 from agentd.server.outbox import Outbox
 from agentd.server.parsing import BadMessage, Call, MessageId, Reply, parse, validate
+from agentd.server.trace import Trace
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +87,15 @@ class ClientError(Exception):
 class Door:
     """One connection. All methods belong to the event loop."""
 
-    def __init__(self, outbox: Outbox, tasks: TaskGroup, on_exit: Callable[[bool], None]) -> None:
-        """`on_exit` is called at `exit`, with whether `shutdown` came before."""
+    def __init__(
+        self,
+        outbox: Outbox,
+        tasks: TaskGroup,
+        on_exit: Callable[[bool], None],
+        redact: Callable[[str], str] = lambda text: text,
+    ) -> None:
+        """`on_exit` is called at `exit`, with whether `shutdown` came before; `redact` is for the trace."""
+        self.trace = Trace(outbox, redact)
         self._outbox = outbox
         self._tasks = tasks
         self._on_exit = on_exit
@@ -130,7 +138,9 @@ class Door:
             return
         if isinstance(message, Reply):
             self._take_reply(message)
-        elif message.id is None:
+            return
+        self.trace.received(message)
+        if message.id is None:
             self._take_notification(message)
         else:
             self._take_request(message, message.id, answered)
@@ -143,7 +153,7 @@ class Door:
             if answered:
                 log.error("initialize was answered although %s", error.message)
             else:
-                self._send_error(message_id, error)
+                self._send_error(message_id, error, method=call.method)
             return
         if call.method == "initialize":
             self.initialized = True
@@ -233,17 +243,25 @@ class Door:
             error = RpcError("internal", f"agentd failed: the result of {request.method} cannot be encoded.")
             self._send_error(request.id, error, request)
             return
-        self._send_response(request.id, b'"result":' + encoded, request)
+        if self._send_response(request.id, b'"result":' + encoded, request):
+            self.trace.answered(request.method, request.id, None)
 
     def _send_error(
-        self, message_id: MessageId | None, error: RpcError, request: Request | None = None
+        self,
+        message_id: MessageId | None,
+        error: RpcError,
+        request: Request | None = None,
+        method: str | None = None,
     ) -> None:
-        self._send_response(message_id, b'"error":' + _encoded(error), request)
+        if self._send_response(message_id, b'"error":' + _encoded(error), request):
+            method = request.method if request is not None else method
+            self.trace.answered(method, message_id, f"{error.kind}: {error.message}")
 
-    def _send_response(self, message_id: MessageId | None, member: bytes, request: Request | None) -> None:
+    def _send_response(self, message_id: MessageId | None, member: bytes, request: Request | None) -> bool:
+        """Send a response; False where the request has had one."""
         if request is not None:
             if request.answered:
-                return
+                return False
             request.answered = True
             self._serving.pop(_key(request.id), None)
             self._answered.set()
@@ -252,6 +270,7 @@ class Door:
         self._outbox.respond(body, self._response_is_out)
         for function in request._after if request is not None else ():
             function()
+        return True
 
     def _response_is_out(self) -> None:
         self._unwritten -= 1

@@ -22,6 +22,7 @@ from agentd.server.door import Door, Method, Notice, Request
 from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
 from agentd.server.progress import Progress, ProgressTokens, Token
+from agentd.server.trace import trace_level
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
 from agentd.sessions.run import Run
@@ -30,8 +31,6 @@ from agentd.sessions.state import title_of_blocks
 from agentd.sessions.store import Sessions
 
 log = logging.getLogger(__name__)
-
-TRACE_LEVELS = {"off": logging.WARNING, "messages": logging.INFO, "verbose": logging.DEBUG}
 
 
 @dataclass
@@ -89,6 +88,7 @@ class Methods:
                 self.set_credential(provider, secret)
         self.connection.open(params, options)
         self.face.options = options
+        self.door.trace.level = trace_level(params.trace)
         self.position_encoding = position_encoding(params.capabilities)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
@@ -282,5 +282,5 @@ class Methods:
         self.tokens.cancel(params.token)
 
     def trace_set(self, params: TraceParams) -> None:
-        """The client wants the log to say more, or less."""
-        logging.getLogger("agentd").setLevel(TRACE_LEVELS[params.value])
+        """The client wants to hear more of what goes on here, or less."""
+        self.door.trace.level = trace_level(params.value)

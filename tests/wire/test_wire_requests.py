@@ -94,7 +94,6 @@ def test_an_unknown_notification_is_ignored_without_an_answer(daemon: Daemon) ->
     before = len(daemon.messages)
     daemon.notify("agentd/no/such/notification", {"x": 1})
     daemon.notify("$/unknown")
-    daemon.notify("$/setTrace", {"value": "verbose"})
     assert daemon.serves()
     assert daemon.messages[before + 1 :] == []
 

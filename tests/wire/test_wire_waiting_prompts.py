@@ -1,6 +1,5 @@
 """A prompt counts from the reading of its frame, also one that names no session or has to wait its turn."""
 
-import pytest
 from wire.chat import Chat
 from wire.harness import Daemon, Json, request
 from wire.home import Home
@@ -32,9 +31,3 @@ def test_a_reading_of_a_session_does_not_take_it_away_from_others(home: Home) ->
     assert [message["role"] for message in reading["messages"]] == ["user", "assistant"]
     assert chat.run("second", model=home.script(reply("still mine")))["text"] == "still mine"
     assert two.call("agentd/session/get", {"sessionId": chat.id})["session"]["lockedBy"] == one.process.pid
-
-
-@pytest.mark.parametrize("level", ["messages", "verbose", "off"])
-def test_a_trace_level_is_taken_and_harms_nobody(daemon: Daemon, level: str) -> None:
-    daemon.notify("$/setTrace", {"value": level})
-    assert daemon.serves()
