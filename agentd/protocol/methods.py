@@ -164,8 +164,17 @@ class PromptParams(Wire):
     work_done_token: str | int | None = absent()
 
 
+class Problem(Wire):
+    """Something that is wrong with the set-up, and where. `line` is 0-based."""
+
+    severity: Literal["error", "warning", "info"]
+    message: str
+    uri: str | None = absent()
+    line: int | None = absent()
+
+
 class PromptResult(Wire):
-    """How a run ended."""
+    """How a run ended. `problems`: what is wrong with the set-up, told with the first answer of a process."""
 
     session_id: Id
     prompt_id: Id
@@ -176,15 +185,17 @@ class PromptResult(Wire):
     turns: int
     seq: int
     error: RunError | None = absent()
+    problems: Many[Problem] | None = absent()
 
 
 class PromptAccepted(Wire):
-    """A prompt with `wait: accepted` is safe in the journal."""
+    """A prompt with `wait: accepted` is safe in the journal. `problems` as in `PromptResult`."""
 
     session_id: Id
     prompt_id: Id
     outcome: Literal["started", "queued", "steered"]
     seq: int
+    problems: Many[Problem] | None = absent()
 
 
 class CancelParams(Wire):
@@ -232,15 +243,6 @@ class SessionStatus(Wire):
     session_id: Id
     state: Literal["idle", "running", "waiting"]
     last_activity_at: str
-
-
-class Problem(Wire):
-    """Something that is wrong with the set-up, and where. `line` is 0-based."""
-
-    severity: Literal["error", "warning", "info"]
-    message: str
-    uri: str | None = absent()
-    line: int | None = absent()
 
 
 class StatusResult(Wire):

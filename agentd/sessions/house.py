@@ -1,13 +1,12 @@
 """What all sessions of a process share."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from agentd.agent.host import Engine
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import Notice
 from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import Problem
 from agentd.sessions.face import Face
@@ -64,13 +63,16 @@ class House:
     environment: Mapping[str, str]
     sources: Sources
     start_soon: Callable[..., object]
-    _notified: list[bool] = field(default_factory=list)
+    _told: list[bool] = field(default_factory=list)
 
-    def notices(self) -> Iterator[Notice]:
-        """What the user should know before the first prompt of the process; once."""
-        if not self._notified:
-            yield from (Notice(severity=p.severity, message=p.message) for p in self.settings.problems)
-            self._notified.append(True)
+    @property
+    def news(self) -> tuple[Problem, ...]:
+        """What the user should know of the set-up with the first prompt of the process, until it is told."""
+        return () if self._told else self.settings.problems
+
+    def news_is_told(self) -> None:
+        """The user knows."""
+        self._told.append(True)
 
     def check_mode(self, mode: Mode | None) -> None:
         """Raise `RpcError` unsupported for a mode that may not be chosen here."""

@@ -26,7 +26,7 @@ from agentd.protocol.events import (
     ToolExecutionUpdate,
 )
 from agentd.protocol.messages import ContentBlock, Message, Mode, RunError, ToolCall, UserMessage
-from agentd.protocol.methods import Partial, PromptParams, PromptResult
+from agentd.protocol.methods import Partial, Problem, PromptParams, PromptResult
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
@@ -65,6 +65,7 @@ class Run:
         self.accepted = anyio.Event()
         self.done = anyio.Event()
         self.result: PromptResult | None = None
+        self.problems: tuple[Problem, ...] = ()  # of the set-up, for whoever reads the answer only
         self._ground = ground
         self._log = ground.log
         self._house = house

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from agentd.agent.request import project
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import SessionChanged
+from agentd.protocol.events import Notice, SessionChanged
 from agentd.protocol.messages import (
     AssistantMessage,
     CommandContent,
@@ -119,11 +119,15 @@ class Session:
                 kind = "storage" if error.kind == "storage" else "internal"
                 raise RpcError(kind, error.message, retryable=error.retryable)
             return PromptAccepted(
-                session_id=self.session_id, prompt_id=run.prompt_id, outcome="started", seq=self._state.seq
+                session_id=self.session_id,
+                prompt_id=run.prompt_id,
+                outcome="started",
+                seq=self._state.seq,
+                problems=run.problems or None,
             )
         await run.done.wait()
         assert run.result is not None
-        return run.result
+        return run.result.model_copy(update={"problems": run.problems or None})
 
     async def _run_for(self, params: PromptParams) -> Run | PromptResult:
         blocks = blocks_of(params.prompt)
@@ -173,9 +177,11 @@ class Session:
         self._check(params, blocks)
         run = Run(self._ground, params, blocks, digest)
         _check_images(blocks, run.engine().model)
+        run.problems = self._house.news
         with refusing():
-            for notice in self._house.notices():
-                self._log.record(notice)
+            for problem in run.problems:
+                self._log.record(Notice(severity=problem.severity, message=problem.message))
+        self._house.news_is_told()
         self._run = run
         self._house.start_soon(self._drive, run)
         return run

@@ -18,10 +18,20 @@ def test_a_broken_configuration_is_told_at_the_first_prompt_and_not_again(home: 
     assert "broken.toml:2" in problem["message"]
     assert "bogus" in problem["message"]
     chat = Chat(daemon, home.workspace(), model=home.script(reply("one"), reply("two")))
-    chat.run("first")
-    chat.run("second")
+    assert chat.run("first")["problems"] == [problem]
+    assert "problems" not in chat.run("second")
     told = [p["event"] for p in chat.notifications() if p["event"]["type"] == "notice"]
     assert [(event["severity"], event["message"]) for event in told] == [("error", problem["message"])]
+
+
+def test_a_client_that_waits_for_acceptance_only_is_told_too(home: Home, tmp_path: Path) -> None:
+    config = tmp_path / "broken.toml"
+    config.write_text("model = 7\n")
+    daemon = home.spawn(AGENTD_CONFIG=str(config))
+    daemon.initialize()
+    chat = Chat(daemon, home.workspace(), model=home.script(reply("one")))
+    (problem,) = chat.run("first", wait="accepted")["problems"]
+    assert ("broken.toml:1" in problem["message"], problem["line"]) == (True, 0)
 
 
 def test_an_image_for_a_model_that_sees_none_is_refused_and_the_session_goes_on(
