@@ -7,8 +7,8 @@ from pathlib import Path
 CONFIG_VARIABLE = "AGENTD_CONFIG"
 DATA_VARIABLE = "AGENTD_DATA"
 
-_NOWHERE = Path("/nonexistent/no-home-folder-set-AGENTD_DATA-and-AGENTD_CONFIG")
-"""Where a user without a home folder keeps nothing (as in many containers): the name says what to do."""
+_NOWHERE = Path("/dev/null/no-home-folder")
+"""Where a user without a home folder keeps things (as in many containers): nobody can, not even root."""
 
 
 def config_file(environ: Mapping[str, str]) -> Path:
@@ -41,6 +41,11 @@ def data_dir(environ: Mapping[str, str]) -> Path:
         return platformdirs.user_data_path("agentd", appauthor=False)
     except RuntimeError:
         return _NOWHERE
+
+
+def is_nowhere(path: Path) -> bool:
+    """Whether this is what `data_dir` and `config_file` give for want of a place."""
+    return path.is_relative_to(_NOWHERE)
 
 
 def _named(environ: Mapping[str, str], variable: str) -> Path | None:

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, get_args
 
 from agentd.config.builtin import BUILT_IN
 from agentd.config.dialects import APIS
-from agentd.config.folders import CONFIG_VARIABLE, config_file
+from agentd.config.folders import CONFIG_VARIABLE, DATA_VARIABLE, config_file, data_dir, is_nowhere
 from agentd.config.provider_settings import (
     ModelSettings,
     Placed,
@@ -36,6 +36,7 @@ MODEL_VARIABLE = "AGENTD_MODEL"
 _NO_NAMES = ("scripted",)
 _TOP = ("model", "mode", "allow_full", "providers")
 _MAX_BYTES = 1024 * 1024
+_NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
 _Providers = dict[str, ProviderSettings]
 _MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
 
@@ -72,7 +73,7 @@ def load(environ: Mapping[str, str]) -> Settings:
     `AGENTD_MODEL` goes before the file's `model`.
     """
     path = config_file(environ)
-    source = _read(path, is_named=bool(environ.get(CONFIG_VARIABLE, "").strip()))
+    source = None if is_nowhere(path) else _read(path, bool(environ.get(CONFIG_VARIABLE, "").strip()))
     document, values = _parse(path, source) if isinstance(source, str) else (Document(path), {})
     if isinstance(source, _Unreadable):
         document.complain(source.why)
@@ -153,6 +154,8 @@ def _settings(
             if name in beside
         },
     }
+    if is_nowhere(data_dir(environ)):
+        document.problems.append(Problem(severity="error", message=_NO_HOME))
     problems = _sorted(document.problems)
     return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside)
 

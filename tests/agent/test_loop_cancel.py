@@ -9,6 +9,7 @@ from agent.event_order import assert_whole_run, words
 from agent.loop_host import FakeTool, MemoryHost, calls, text
 from agent.strict_history import faults
 
+from agentd.agent import loop as loop_room
 from agentd.agent import tool_calls
 from agentd.agent.loop import Loop
 from agentd.agent.request import project
@@ -339,6 +340,32 @@ async def test_a_tool_that_ignores_the_cancel_is_left_behind_and_its_late_result
     host.at_event = lambda event: None
     await host.run("next")
     assert host.results == [("a", ABORTED, True)]
+
+
+async def test_a_deaf_tool_gets_less_patience_when_the_daemon_itself_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tool_calls, "ABANDON_SECONDS", 600.0)
+    monkeypatch.setattr(loop_room, "ENDING_SECONDS", 0.05)
+    released, started = anyio.Event(), anyio.Event()
+
+    async def deaf(arguments: Any, context: Any) -> ToolResult:
+        with anyio.CancelScope(shield=True):
+            started.set()
+            await released.wait()
+        return ToolResult.text("too late")
+
+    host = MemoryHost(calls(("a", "echo", "{}")), tools=[FakeTool(run=deaf)])
+    loop = host.loop()
+
+    async def end_when_it_runs() -> None:
+        await started.wait()
+        loop.cancel("interrupted")
+
+    host.at_event = lambda event: host.start_soon(end_when_it_runs) if words([event]) == ["run(a)"] else None
+    with anyio.fail_after(60):
+        end = await host.play(loop, after=released.set)
+    assert (end.stop_reason, loop.quiescent) == ("interrupted", False)
 
 
 @pytest.mark.usefixtures("impatient")

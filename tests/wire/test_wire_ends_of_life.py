@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from wire.chat import Chat
@@ -276,6 +277,35 @@ def test_an_end_with_an_open_question_takes_it_back(home: Home) -> None:
     assert chat.result(prompt)["stopReason"] == "interrupted"
     assert chat.event("permission_resolved")["outcome"] == "cancelled"
     assert not (chat.root / "ran.txt").exists()
+
+
+# --- the first moments ------------------------------------------------------------------------------------
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler of its own for a signal (proc_pid_status(5))."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return bool(int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_first_frame_ends_the_daemon_in_silence(
+    home: Home, number: signal.Signals
+) -> None:
+    daemon = home.spawn()
+    until(lambda: catches(daemon.pid, signal.SIGTERM), "it waits for the first frame")
+    daemon.process.send_signal(number)
+    assert (daemon.exit_code(), daemon.errors) == (128 + number, b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_rest_is_imported_ends_the_daemon_in_silence(
+    home: Home, number: signal.Signals
+) -> None:
+    daemon = home.spawn()
+    daemon.call("initialize", initialize_params())  # answered before anything else is imported
+    daemon.process.send_signal(number)
+    assert (daemon.exit_code(), daemon.errors) == (128 + number, b"")
 
 
 # --- stderr ------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from wire.chat import Chat
+from wire.harness import Daemon
 from wire.home import Home
 from wire.scripts import reply
 
@@ -77,3 +78,22 @@ def test_the_process_named_on_the_command_line_is_followed(home: Home) -> None:
     daemon = home.spawn(f"--clientProcessId={done.pid}")
     daemon.initialize()
     assert daemon.exit_code() == 0
+
+
+def test_a_user_without_a_home_folder_can_read_and_is_told_why_nothing_is_kept(
+    home: Home, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import pwd\ndef getpwuid(uid): raise KeyError(uid)\npwd.getpwuid = getpwuid\n"
+    )
+    spared = ("HOME", "AGENTD_CONFIG", "AGENTD_DATA")
+    env = {name: value for name, value in home.environment().items() if name not in spared}
+    daemon = Daemon(env={**env, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
+    home.daemons.append(daemon)
+    daemon.initialize()
+    assert daemon.call("agentd/session/list") == {"sessions": []}
+    prompt = {"prompt": "go", "model": home.script(reply("never"))}
+    error = daemon.refused("agentd/prompt", prompt)
+    assert error["data"]["kind"] == "storage"
+    (problem,) = daemon.call("agentd/status")["problems"]
+    assert "set AGENTD_DATA" in problem["message"]
