@@ -1,6 +1,7 @@
 """The way out: in order, bounded, merging what belongs together, and never in the way of the event loop."""
 
 import os
+import select
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -310,9 +311,9 @@ async def test_a_pipe_that_does_not_block_is_no_lost_client(client: Client) -> N
     box = outbox(client, lost)
     for number in range(40):
         box.respond(response(number, 10_000), nothing)
-    await anyio.sleep(0.05)  # time for a writer that gives up to do so
-    assert lost == []
+    await client.until(lambda: not select.select([], [client.write_end], [], 0)[1])
     assert await sent(client, box) == [f"response {number}" for number in range(40)]
+    assert lost == []
 
 
 # --- the end --------------------------------------------------------------------------------------
