@@ -22,10 +22,19 @@ from agentd.protocol.events import (
     MessageUpdate,
     PermissionResolved,
     PromptSettings,
+    TodoChanged,
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agentd.protocol.messages import ContentBlock, Message, Mode, RunError, ToolCall, UserMessage
+from agentd.protocol.messages import (
+    ContentBlock,
+    Message,
+    Mode,
+    RunError,
+    TodoItem,
+    ToolCall,
+    UserMessage,
+)
 from agentd.protocol.methods import Partial, Problem, PromptParams, PromptResult
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
@@ -192,6 +201,7 @@ class Run:
             seen=self._ground.seen,
             environment=self._house.environment,
             output=output,
+            todo=_SessionTodo(self._log, self.emit),
         )
 
     async def room(self) -> None:
@@ -264,6 +274,21 @@ class Run:
 
     def _current_mode(self) -> Mode:
         return self._mode or self._log.state.base.mode
+
+
+@dataclass(frozen=True)
+class _SessionTodo:
+    """`tools.base.Todo` of a session."""
+
+    log: SessionLog
+    emit: Callable[[DurableEvent], Awaitable[None]]
+
+    @property
+    def items(self) -> tuple[TodoItem, ...]:
+        return self.log.state.todo
+
+    async def replace(self, items: tuple[TodoItem, ...]) -> None:
+        await self.emit(TodoChanged(items=items))
 
 
 def _is_from_user(event: DurableEvent) -> bool:

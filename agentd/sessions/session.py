@@ -300,7 +300,7 @@ def reading(
         has_more=len(messages) > limit,
         pending=pending,
         queue=(),
-        todo=(),
+        todo=state.todo,
         partial=partial,
         seq=state.seq,
     )

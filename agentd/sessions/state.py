@@ -21,6 +21,7 @@ from agentd.protocol.events import (
     PermissionRequested,
     PermissionResolved,
     SessionChanged,
+    TodoChanged,
     ToolExecutionEnd,
     ToolExecutionStart,
     TurnEnd,
@@ -34,6 +35,7 @@ from agentd.protocol.messages import (
     Message,
     Session,
     TextContent,
+    TodoItem,
     ToolResultMessage,
     Usage,
     UserMessage,
@@ -86,6 +88,7 @@ class SessionState:
         self.answers: list[tuple[PermissionRequested, str]] = []  # questions with the option that was taken
         self.run: OpenRun | None = None
         self.usage: Usage | None = None
+        self.todo: tuple[TodoItem, ...] = ()
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
         self._questions: dict[str, PermissionRequested] = {}
@@ -156,6 +159,8 @@ class SessionState:
             self._add_message(event.message)
         elif isinstance(event, PermissionResolved):
             self._resolve(event)
+        elif isinstance(event, TodoChanged):
+            self.todo = event.items
         elif isinstance(event, PermissionRequested):
             self._questions[event.request_id] = event
         if self.run is not None:

@@ -22,6 +22,7 @@ from agentd.protocol.messages import (
     Location,
     PermissionSubject,
     TextContent,
+    TodoItem,
     ToolDetails,
     ToolKind,
 )
@@ -69,6 +70,30 @@ async def _silent(channel: Channel, text: str, left_out: int = 0) -> None:
     """Nobody listens to live output."""
 
 
+class Todo(Protocol):
+    """The session's to-do list."""
+
+    @property
+    def items(self) -> tuple[TodoItem, ...]:
+        """The items in their order."""
+        ...
+
+    async def replace(self, items: tuple[TodoItem, ...]) -> None:
+        """Keep this list from now on, and show it to the user."""
+        ...
+
+
+@dataclass
+class UnkeptTodo:
+    """A to-do list that lasts as long as its object."""
+
+    items: tuple[TodoItem, ...] = ()
+
+    async def replace(self, items: tuple[TodoItem, ...]) -> None:
+        """Keep this list from now on."""
+        self.items = items
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """What a tool may use. One per tool call.
@@ -82,6 +107,7 @@ class ToolContext:
     seen: SeenFiles
     environment: Mapping[str, str]
     output: LiveOutput = _silent
+    todo: Todo = field(default_factory=UnkeptTodo)
 
 
 @dataclass(frozen=True)
