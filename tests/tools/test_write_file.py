@@ -30,8 +30,8 @@ async def test_preparing_changes_nothing_and_shows_the_whole_new_file(calls: Cal
 
 
 async def test_the_result_says_created_or_replaced(calls: Calls) -> None:
-    assert await calls.text("write_file", file_path="f", content="1\n2\n3\n") == "Created f (3 lines)."
-    assert await calls.text("write_file", file_path="g", content="1") == "Created g (1 line)."
+    assert await calls.text("write_file", file_path="f", content="1\n2\n3\n") == "Created f (3 lines, +3 -0)."
+    assert await calls.text("write_file", file_path="g", content="1") == "Created g (1 line, +1 -0)."
     result = await calls.run("write_file", file_path="f", content="1\n3\n4\n5\n")
     assert result.content[0].text == "Replaced f (+2 -1)."
     assert isinstance(result.details, EditDetails)
