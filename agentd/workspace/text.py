@@ -77,10 +77,15 @@ def visible(text: str) -> str:
 
 def lines_of(text: str) -> list[str]:
     """The lines without their ends, which are `\\r\\n`, `\\n` and a lone `\\r` (as in LSP), nothing else."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = lines_split(text)
     if not lines[-1]:
         lines.pop()
     return lines
+
+
+def lines_split(text: str) -> list[str]:
+    """The text between line ends; one more piece than there are ends."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def lines_with_ends(text: str) -> list[str]:
