@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from agentd.workspace.text import lines_split, visible
 
+_MAX_LINES = 1_000_000  # lines of a file that are looked at
 _MAX_REGION = 20  # lines of the region that are shown
 _MAX_WIDTH = 400  # characters of a line that are shown, and compared by difflib
 _BEFORE = 100  # of them before the place, in a line that is longer
@@ -38,6 +39,7 @@ def why_not_found(text: str, old: str, name: str) -> str:
         return (
             f"{head} It ends with a newline, and the last line of the file does not; leave that newline out."
         )
+    del lines[_MAX_LINES:]
     miswritten = _miswritten(lines, old)
     if miswritten is not None:
         return f"{head} {miswritten}"
