@@ -37,7 +37,7 @@ _KINDS = {
     stat.S_IFSOCK: "a socket, not a regular file",
     stat.S_IFCHR: "a device, not a regular file",
     stat.S_IFBLK: "a device, not a regular file",
-    stat.S_IFLNK: "a link that was put there while it was opened; try again",
+    stat.S_IFLNK: "a link that leads in a circle, or was put there just now",
 }
 
 
