@@ -85,7 +85,9 @@ def lines_of(text: str) -> list[str]:
 
 def lines_split(text: str) -> list[str]:
     """The text between line ends; one more piece than there are ends."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.split("\n")
 
 
 def lines_with_ends(text: str) -> list[str]:
