@@ -4,9 +4,10 @@ The content is written beside the file and brought to the disk; then the two cha
 is compared with what was to be replaced. So a write of another program in the last moment is seen, and put
 back. Where the system cannot exchange names, the new file is renamed over the old one.
 
-Where a new file would break something (other hard links, an owner that cannot be given back, a folder that
-takes no new file), the old one is written in place, with room for it reserved first and the old content put
-back when that fails. That alone is not atomic: a kill in the midst of it leaves a mixture.
+Where a new file would break something or cannot be (other hard links, an owner that cannot be given back, a
+folder that takes no new file, a file that is mounted by itself), the old one is written in place, with room
+for it reserved first and the old content put back when that fails. That alone is not atomic: a kill in the
+midst of it leaves a mixture.
 """
 
 import errno
@@ -61,6 +62,10 @@ def replace_file(parent: int, name: str, before: "Before", data: bytes, temporar
         replaced = _is_unchanged(parent, name, before.status) and _put_in_place(
             parent, temporary, name, before, data
         )
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return _write_in_place(parent, name, before, data)  # mounted by itself, as containers do
     finally:
         _discard(parent, temporary)
     if replaced:
@@ -112,22 +117,24 @@ def _put_back(parent: int, temporary: str, name: str, new: os.stat_result, data:
 
 
 def _is(parent: int, name: str, status: os.stat_result, data: bytes) -> bool:
-    """Whether a name is this very file, in this state, with this content. The change time is not looked at:
-    a rename sets it.
+    """Whether a name is a file in this state with this content.
+
+    Not looked at are what a rename may change: the change time, and on an overlay the number of the file.
     """
     try:
         fd = os.open(name, _LOOK, dir_fd=parent)
     except OSError:
         return False  # no file at all
     try:
-        return _identity(os.fstat(fd)) == _identity(status) and _holds(fd, data)
+        return _kept_by_renames(os.fstat(fd)) == _kept_by_renames(status) and _holds(fd, data)
     finally:
         os.close(fd)
 
 
-def _identity(status: os.stat_result) -> tuple[int, ...]:
-    owner = (status.st_uid, status.st_gid, status.st_mode, status.st_nlink)
-    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, *owner)
+def _kept_by_renames(status: os.stat_result) -> tuple[int, ...]:
+    return (
+        status.st_size, status.st_mtime_ns, status.st_uid, status.st_gid, status.st_mode, status.st_nlink
+    )  # fmt: skip
 
 
 def _holds(fd: int, data: bytes) -> bool:

@@ -160,6 +160,17 @@ def test_a_file_system_that_knows_no_exchange_is_told_from_a_failure(
 
 
 @needs_exchange
+def test_a_file_that_is_mounted_by_itself_is_written_in_place(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inode = path.stat().st_ino
+    monkeypatch.setattr(swapping, "_system_call", lambda: lambda parent, name, other: 16)  # EBUSY
+    write_ours(path)
+    assert (path.read_bytes(), path.stat().st_ino) == (b"ours", inode)
+    assert os.listdir(path.parent) == ["f"]
+
+
+@needs_exchange
 def test_a_watcher_of_the_folder_is_told_last_that_the_file_is_there(path: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     watcher = libc.inotify_init1(os.O_NONBLOCK)
