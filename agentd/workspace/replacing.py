@@ -52,12 +52,14 @@ def create_file(parent: int, name: str, data: bytes, temporary: str) -> None:
 
 def replace_file(parent: int, name: str, before: "Before", data: bytes, temporary: str) -> bool:
     """New content for an existing file that was `before`. False: it is that no more. Raises OSError."""
-    if before.status.st_nlink > 1 or not _owner_can_be_kept(before.status):
+    if before.status.st_nlink > 1:
         return _write_in_place(parent, name, before, data)
     try:
         _write_temporary(parent, temporary, data, like=(name, before.status))
     except PermissionError:
-        return _write_in_place(parent, name, before, data)  # the folder takes no new file
+        return _write_in_place(
+            parent, name, before, data
+        )  # the folder takes no new file, or it must have another owner
     try:
         replaced = _is_unchanged(parent, name, before.status) and _put_in_place(
             parent, temporary, name, before, data
@@ -252,12 +254,6 @@ def _same_state(now: os.stat_result, before: os.stat_result) -> bool:
     return (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) == (
         before.st_dev, before.st_ino, before.st_size, before.st_mtime_ns, before.st_ctime_ns,
     )  # fmt: skip
-
-
-def _owner_can_be_kept(status: os.stat_result) -> bool:
-    if os.geteuid() == 0:
-        return True
-    return status.st_uid == os.geteuid() and status.st_gid in (os.getegid(), *os.getgroups())
 
 
 def _discard(parent: int, temporary: str) -> None:

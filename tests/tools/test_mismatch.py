@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentd.tools import mismatch
 from agentd.tools.replacement import replace
 from agentd.workspace.paths import WorkspaceError
 
@@ -103,3 +104,10 @@ def test_a_long_line_is_shown_around_the_place() -> None:
     assert "only in the form of quotes" in said
     assert "needle_word(“a”)" in said
     assert len(said) < 1_000
+
+
+def test_of_a_file_with_millions_of_lines_the_first_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mismatch, "_MAX_LINES", 10)
+    text = "x\n" * 9 + "def one(path):\n" + "def two(path):\n"
+    assert "   10 | def one(path):" in refusal(text, "def one(name):")
+    assert "def two" not in refusal(text, "def two(name):")
