@@ -56,18 +56,16 @@ def replace_file(parent: int, name: str, before: "Before", data: bytes, temporar
         return _write_in_place(parent, name, before, data)
     try:
         _write_temporary(parent, temporary, data, like=(name, before.status))
-    except PermissionError:
-        return _write_in_place(
-            parent, name, before, data
-        )  # the folder takes no new file, or it must have another owner
+    except PermissionError:  # the folder takes no new file, or none of the owner that it should have
+        return _write_in_place(parent, name, before, data)
     try:
         replaced = _is_unchanged(parent, name, before.status) and _put_in_place(
             parent, temporary, name, before, data
         )
     except OSError as error:
-        if error.errno != errno.EBUSY:
+        if error.errno != errno.EBUSY:  # a file that is mounted by itself, as containers do
             raise
-        return _write_in_place(parent, name, before, data)  # mounted by itself, as containers do
+        return _write_in_place(parent, name, before, data)
     finally:
         _discard(parent, temporary)
     if replaced:

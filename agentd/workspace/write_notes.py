@@ -7,6 +7,7 @@ Whoever gets the lock of another's note knows that its writer is dead: no living
 Process ids would not tell: they mean nothing between containers that share a workspace, and are given anew.
 """
 
+import errno
 import fcntl
 import itertools
 import json
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 
 _MAX_STEM = 80  # bytes of the target's name kept in the temporary's, whose name must not grow too long
 _TOKEN = re.compile(r"[0-9a-f]{16}")
-_GONE = (FileNotFoundError, NotADirectoryError)
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)  # the last two: a link was put there
 
 Folder = tuple[Path, tuple[str, ...]]
 """A workspace root, and the components of a folder below it."""
@@ -110,7 +111,7 @@ def _sweep(note: Path) -> int:
         return swept
     except BlockingIOError:
         return 0
-    except OSError as error:
+    except (OSError, ValueError) as error:
         log.warning("what a killed daemon left is not all removed, and tried again later: %s", error)
         return 0
     finally:
@@ -121,9 +122,9 @@ def _folders(data: bytes) -> Iterator[Folder]:
     for line in data.splitlines():
         try:
             root, *parts = json.loads(line)
-        except ValueError:
+            yield Path(root), tuple(parts)
+        except (ValueError, TypeError):
             continue  # killed or out of room in the midst of a line: that write never began
-        yield Path(root), tuple(parts)
 
 
 def _sweep_folder(folder: Folder, token: str) -> int:
@@ -136,6 +137,7 @@ def _sweep_folder(folder: Folder, token: str) -> int:
                 if is_temporary(name) and f".{token}-" in name:
                     os.unlink(name, dir_fd=fd)
                     swept += 1
-    except _GONE:
-        log.debug("the folder %s of a killed daemon's write is gone", root)
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
     return swept

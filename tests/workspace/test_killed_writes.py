@@ -159,6 +159,7 @@ def test_a_folder_that_is_a_link_by_now_is_not_swept(places: tuple[Path, Path]) 
     os.close(mine._fd)  # as when its process ends
     WriteNotes(notes).sweep()
     assert os.listdir(outside) == [name]
+    assert os.listdir(notes) == [], "and not tried for ever"
 
 
 def test_a_folder_is_noted_once_and_before_the_write(places: tuple[Path, Path]) -> None:
@@ -184,5 +185,5 @@ def test_a_damaged_note_costs_its_broken_line_only(places: tuple[Path, Path]) ->
     root, notes = places
     kill(writer(root, notes))
     (note,) = notes.iterdir()
-    note.write_bytes(b"garbage\n" + note.read_bytes() + b'["/half')
+    note.write_bytes(b'garbage\n5\n[]\n["/nowhere", ".."]\n["/nowhere"]\n' + note.read_bytes() + b'["/half')
     assert WriteNotes(notes).sweep() == 1
