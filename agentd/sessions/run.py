@@ -44,6 +44,9 @@ log = logging.getLogger(__name__)
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 """Events whose effect waits until they are safe on disk; what opens a run is another."""
 
+LOOK_SECONDS = 0.5
+"""For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -228,7 +231,9 @@ class Run:
     async def _tell_changed_files(self) -> None:
         run = self._log.state.run
         if run is not None and run.changed:
-            files = await anyio.to_thread.run_sync(_in_the_end, changed_files(run).files)
+            files = changed_files(run).files
+            with anyio.move_on_after(LOOK_SECONDS):
+                files = await anyio.to_thread.run_sync(_in_the_end, files, abandon_on_cancel=True)
             if files:
                 self._log.record(FilesChanged(files=files), self.prompt_id)
 

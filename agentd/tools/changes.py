@@ -56,12 +56,12 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
     async def run() -> ToolResult:
         try:
             await _refuse_unsaved(context, place)
-            if prepared.before is not None and prepared.after == prepared.before.data:
-                return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
             # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
             done = await anyio.to_thread.run_sync(apply)
         except WorkspaceError as error:
             return ToolResult.error(str(error))
+        if done.after == _content(done.before):
+            return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
         return ToolResult.text(_told(place, done), EditDetails(files=(done.change,)))
 
     subject = EditSubject(uri=place.uri, patch=prepared.change.patch)
@@ -113,7 +113,8 @@ def _apply(
                 raise files.stale(place)
             prepared = _prepare(place, revise, seen)
             now = prepared.before
-        files.write(place, prepared.after, now, context.write_notes)
+        if prepared.after != _content(now):
+            files.write(place, prepared.after, now, context.write_notes)
         seen.note(place.path, digest(prepared.after))
     return prepared
 

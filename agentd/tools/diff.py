@@ -67,8 +67,8 @@ class _Middle:
 
 
 def _middle(old: str, new: str) -> _Middle:
-    start = first = old.rfind("\n", 0, _equal_head(old, new)) + 1
-    tail = _equal_head(old[first:], new[first:], backwards=True)
+    start = first = old.rfind("\n", 0, _equal_length(old, new)) + 1
+    tail = _equal_length(old[first:], new[first:], backwards=True)
     for _ in range(_CONTEXT):
         start = old.rfind("\n", 0, max(start - 1, 0)) + 1
     end = len(old) - tail
@@ -77,7 +77,7 @@ def _middle(old: str, new: str) -> _Middle:
     return _Middle(old.count("\n", 0, start), old[start:end], new[start : len(new) - (len(old) - end)])
 
 
-def _equal_head(old: str, new: str, *, backwards: bool = False) -> int:
+def _equal_length(old: str, new: str, *, backwards: bool = False) -> int:
     """How many characters at the start (or the end) are the same, by comparing large parts at once."""
     same, beyond = 0, min(len(old), len(new)) + 1
     while beyond - same > 1:

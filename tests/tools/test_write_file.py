@@ -39,6 +39,17 @@ async def test_the_result_says_created_or_replaced(calls: Calls) -> None:
     assert "Nothing was written" in await calls.text("write_file", file_path="f", content="1\n3\n4\n5\n")
 
 
+async def test_the_same_content_is_not_written_again_but_looked_at_when_it_is_its_turn(calls: Calls) -> None:
+    path = calls.root / "f"
+    await calls.text("write_file", file_path="f", content="same\n")
+    before = path.stat()
+    assert "Nothing was written" in await calls.text("write_file", file_path="f", content="same\n")
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    action = await calls.prepare("write_file", file_path="f", content="same\n")
+    path.write_text("other\n")
+    assert (await action.run()).is_error
+
+
 async def test_an_existing_file_must_have_been_read(calls: Calls) -> None:
     (calls.root / "f").write_text("theirs")
     assert "read_file first" in await calls.error("write_file", file_path="f", content="mine")
