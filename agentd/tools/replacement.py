@@ -17,6 +17,7 @@ from agentd.workspace.text import lines_split, lines_with_ends
 _FIND_LINE_END = re.compile(r"\r\n|(?<!\r)\n|\r(?!\n)")  # never half of a \r\n
 _FIND_LONG_END = re.compile(r"\r\n")
 _BARE_END = re.compile(r"(?<!\r)\n")
+_LONE_END = re.compile(r"\r(?!\n)")
 _ANY_END = re.compile(r"\r\n|\n")
 
 _MAX_LISTED = 100  # line numbers named in a refusal
@@ -40,7 +41,8 @@ def replace(text: str, old: str, new: str, *, every: bool, name: str) -> Replace
     count. `name` is the file in the message.
     """
     # With a \r in it that is in the file, the model knows this line end, so it means the new one too.
-    exact = ("\r" in old and old in text) or ("\r" not in old and "\r" not in text)
+    whole = not old.startswith("\n") and not old.endswith("\r")  # else it may begin or end in a \r\n
+    exact = ("\r" in old and whole and old in text) or ("\r" not in old and "\r" not in text)
     found = _literal_spans(text, old, overlapping=not every) if exact else _spans(text, old, not every)
     spans = list(found if every else islice(found, _MAX_COUNTED))
     if not spans:
@@ -89,7 +91,7 @@ def _fitted(text: str, span: Span, old: str, new: str) -> str:
     first, last = "".join(present[:head]), "".join(present[len(present) - tail :])
     gone = (span[0] + len(first), span[1] - len(last))
     middle = "".join(new_lines[head : len(new_lines) - tail])
-    ends = _ANY_END if "\r\n" in old else _BARE_END
+    ends = _FIND_LINE_END if _LONE_END.search(old) else _ANY_END if "\r\n" in old else _BARE_END
     if ends.search(middle):
         # Line by line the ends that were there, then more of the kind that is used there.
         supply = chain(_FIND_LINE_END.findall(text, *gone), repeat(_line_end_at(text, gone)))
