@@ -119,9 +119,14 @@ asyncio.run(main())
 """
 
 
-def run_full(root: Path, *before: str, **options: object) -> list[str]:
+PRIVATE_MOUNTS = ("unshare", "--mount", "sh", "-c")
+MOUNT = "mount -t tmpfs -o size=1m none {}"
+
+
+def run_script(code: str, root: Path, *before: str, **options: object) -> list[str]:
+    """The lines that `code` prints, run by itself on the workspace `root`; `before` starts it."""
     done = subprocess.run(
-        [*before, sys.executable, "-c", _FULL, str(root)],
+        [*before, sys.executable, "-c", code, str(root)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE, check=False,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)}, **options,
     )  # fmt: skip
@@ -139,7 +144,7 @@ def test_a_disk_that_takes_no_more_leaves_the_old_file_and_nothing_else(tmp_path
     (tmp_path / "f").write_text("old")
     if linked:
         os.link(tmp_path / "f", tmp_path / "g")
-    told = run_full(tmp_path, preexec_fn=limit_file_size)
+    told = run_script(_FULL, tmp_path, preexec_fn=limit_file_size)
     assert len(told) == 3
     assert all("File too large" in line for line in told)
     assert (tmp_path / "f").read_text() == "old"
@@ -147,11 +152,39 @@ def test_a_disk_that_takes_no_more_leaves_the_old_file_and_nothing_else(tmp_path
 
 
 def test_a_full_file_system_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    mount = ["unshare", "--mount", "sh", "-c"]
-    script = 'mount -t tmpfs -o size=1m none "$1" && printf old > "$1/f" && shift && "$@" && ls -A "$0"'
-    if subprocess.run([*mount, "mount -t tmpfs none /mnt"], capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a small file system, and not in every container")
-    told = run_full(tmp_path, *mount, script + ' && cat "$0/f"', str(tmp_path), str(tmp_path))
+    if subprocess.run([*PRIVATE_MOUNTS, MOUNT.format("/mnt")], capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a file system, and not in every container")
+    script = MOUNT.format('"$0"') + ' && printf old > "$0/f" && "$@" && ls -A "$0" && cat "$0/f"'
+    told = run_script(_FULL, tmp_path, *PRIVATE_MOUNTS, script, str(tmp_path))
     assert len(told) == 5
     assert all("No space left on device. It is as before." in line for line in told[:3])
     assert told[3:] == ["f", "old"]
+
+
+_UNMOUNTED = """
+import asyncio, os, subprocess, sys
+from pathlib import Path
+from file_calls import Calls
+
+async def main():
+    calls = Calls(Path(sys.argv[1]))
+    (calls.root / "f").write_text("old")
+    await calls.text("read_file", file_path="f")
+    edit = await calls.prepare("edit_file", file_path="f", old_string="old", new_string="new")
+    write = await calls.prepare("write_file", file_path="f", content="new")
+    subprocess.run(["umount", "-l", sys.argv[1]], check=True)
+    assert (await edit.run()).is_error
+    assert (await write.run()).is_error
+    print(await calls.error("edit_file", file_path="f", old_string="old", new_string="new"))
+    print(os.listdir(calls.root))
+
+asyncio.run(main())
+"""
+
+
+def test_in_a_workspace_that_is_unmounted_meanwhile_no_edit_is_made_below_it(tmp_path: Path) -> None:
+    if subprocess.run([*PRIVATE_MOUNTS, MOUNT.format("/mnt")], capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a file system, and not in every container")
+    script = MOUNT.format('"$0"') + ' && "$@"'
+    told = run_script(_UNMOUNTED, tmp_path, *PRIVATE_MOUNTS, script, str(tmp_path))
+    assert told == ["File not found: 'f'", "[]"]
