@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 _MAX_STEM = 80  # bytes of the target's name kept in the temporary's, whose name must not grow too long
 _TOKEN = re.compile(r"[0-9a-f]{16}")
+_NOTE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)  # the last two: a link was put there
 
 Folder = tuple[Path, tuple[str, ...]]
@@ -74,15 +75,17 @@ class WriteNotes:
 
     def _begin(self, folder: Path) -> int:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = folder / f".{self._token}"
-        fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            new.rename(folder / self._token)  # only locked does it have a name that others look at
-        except BaseException:
-            os.close(fd)
-            raise
-        return fd
+        while True:
+            fd = os.open(folder / self._token, _NOTE | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                kept = os.fstat(fd).st_nlink > 0
+            except BaseException:
+                os.close(fd)
+                raise
+            if kept:
+                return fd
+            os.close(fd)  # before it was locked, another daemon took it for a dead one's and removed it
 
     def sweep(self) -> int:
         """Remove the temporaries of daemons that live no more; gives how many. Blocks, raises nothing."""
@@ -101,13 +104,16 @@ class WriteNotes:
 def _sweep(note: Path) -> int:
     """Remove what the writer of a note left, and the note, unless the writer lives. Gives how many files."""
     try:
-        fd = os.open(note, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(note, _NOTE)
     except OSError:
         return 0  # another daemon has just swept it
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        swept = sum(_sweep_folder(folder, note.name) for folder in _folders(note.read_bytes()))
-        note.unlink(missing_ok=True)
+        if not os.fstat(fd).st_nlink:
+            return 0  # so it has by now; what has this name since then is a living one's
+        with open(fd, "rb", closefd=False) as file:
+            swept = sum(_sweep_folder(folder, note.name) for folder in _folders(file.read()))
+        note.unlink()
         return swept
     except BlockingIOError:
         return 0

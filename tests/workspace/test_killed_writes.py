@@ -1,5 +1,6 @@
 """`kill -9` in the midst of writes: no file is torn, and what lies around is found and removed."""
 
+import fcntl
 import json
 import os
 import signal
@@ -160,6 +161,27 @@ def test_a_folder_that_is_a_link_by_now_is_not_swept(places: tuple[Path, Path]) 
     WriteNotes(notes).sweep()
     assert os.listdir(outside) == [name]
     assert os.listdir(notes) == [], "and not tried for ever"
+
+
+def test_a_note_that_is_removed_before_it_is_locked_is_begun_again(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, folder = places
+    notes, flock, swept = WriteNotes(folder), fcntl.flock, []
+
+    def late(fd: int, operation: int) -> None:
+        if not swept:
+            swept.append(True)
+            assert WriteNotes(folder).sweep() == 0
+        flock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    notes.note(root, ("sub",))
+    (note,) = folder.iterdir()
+    assert json.loads(note.read_text()) == [str(root), "sub"]
+    assert WriteNotes(folder).sweep() == 0
+    assert note.exists(), "now it is locked"
+    os.close(notes._fd)
 
 
 def test_a_folder_is_noted_once_and_before_the_write(places: tuple[Path, Path]) -> None:
