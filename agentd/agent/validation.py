@@ -54,7 +54,9 @@ def _message(tool_name: str, issues: list[str]) -> str:
 
 def _without_nulls(value: Any, schema: dict[str, Any]) -> Any:
     """The value without members that are null, optional, and not allowed to be null."""
-    properties = schema.get("properties")
+    properties, items = schema.get("properties"), schema.get("items")
+    if isinstance(value, list) and isinstance(items, dict):
+        return [_without_nulls(item, items) for item in value]
     if not isinstance(value, dict) or not isinstance(properties, dict):
         return value
     required = schema.get("required", ())

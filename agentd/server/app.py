@@ -33,6 +33,7 @@ from agentd.sessions.store import Sessions
 from agentd.tools.builtin import builtin_tools
 from agentd.workspace.environment import command_environment
 from agentd.workspace.process import Processes
+from agentd.workspace.write_notes import WriteNotes
 
 log = logging.getLogger(__name__)
 
@@ -146,6 +147,7 @@ def _assemble(
     door = Door(outbox, tasks, lambda clean: lifetime.end(0 if clean else 1, "exit"), start.secrets.redact)
     face = EditorFace(door, outbox, tasks.start_soon)
     language_server = LanguageServer(lambda: methods.position_encoding)
+    folder = data_dir(os.environ)
     house = House(
         settings=connection,
         engines=engines,
@@ -155,8 +157,12 @@ def _assemble(
         environment=command_environment(os.environ),
         sources=Sources(),
         start_soon=tasks.start_soon,
+        write_notes=WriteNotes(folder / "writes"),
     )
-    sessions = Sessions(data_dir(os.environ) / "sessions", house)
+    tasks.start_soon(
+        functools.partial(anyio.to_thread.run_sync, house.write_notes.sweep, abandon_on_cancel=True)
+    )
+    sessions = Sessions(folder / "sessions", house)
     methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)
     door.serve(methods.requests(), methods.notices(), language_server.take)
     return _Server(door, lifetime, sessions, engines, language_server)

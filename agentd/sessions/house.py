@@ -12,6 +12,7 @@ from agentd.protocol.methods import Problem
 from agentd.sessions.face import Face
 from agentd.tools.base import Toolbox
 from agentd.workspace.editor import Editor
+from agentd.workspace.write_notes import WriteNotes
 
 
 class Engines(Protocol):
@@ -63,6 +64,7 @@ class House:
     environment: Mapping[str, str]
     sources: Sources
     start_soon: Callable[..., object]
+    write_notes: WriteNotes = field(default_factory=WriteNotes)
     _told: list[bool] = field(default_factory=list)
 
     @property

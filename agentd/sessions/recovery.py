@@ -68,7 +68,10 @@ def closing_events(run: OpenRun, sources: Sources) -> Iterator[DurableEvent]:
 
 
 def changed_files(run: OpenRun) -> FilesChanged:
-    """The files that a run has changed so far."""
+    """The files that a run has changed so far, as its edits told it.
+
+    The disk is not asked: after a restart it may say what others have done since.
+    """
     return FilesChanged(
         files=tuple(ChangedFile(uri=uri, action=action) for uri, action in run.changed.items())
     )

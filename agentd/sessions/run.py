@@ -1,6 +1,7 @@
 """A prompt that runs: the loop's host, and the promise that the prompt is answered."""
 
 import logging
+import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,9 @@ from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
+    ChangedFile,
     DurableEvent,
+    FilesChanged,
     LiveEvent,
     MessageEnd,
     MessageUpdate,
@@ -42,12 +45,16 @@ from agentd.sessions.partial import LivePart
 from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
+from agentd.workspace.paths import path_of
 from agentd.workspace.seen import SeenFiles
 
 log = logging.getLogger(__name__)
 
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 """Events whose effect waits until they are safe on disk; what opens a run is another."""
+
+LOOK_SECONDS = 0.5
+"""For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +209,7 @@ class Run:
             environment=self._house.environment,
             output=output,
             todo=_SessionTodo(self._log, self.emit),
+            write_notes=self._house.write_notes,
         )
 
     async def room(self) -> None:
@@ -218,6 +226,8 @@ class Run:
             self._log.send(event, self.prompt_id)
             self._live.follow(event)
             return
+        if isinstance(event, AgentEnd):
+            await self._tell_changed_files()
         self._record(event)
         self._live.follow(event)
         for watch in self._watchers:
@@ -229,10 +239,16 @@ class Run:
             self.is_safe = True
             self.accepted.set()
 
-    def _record(self, event: DurableEvent) -> None:
+    async def _tell_changed_files(self) -> None:
         run = self._log.state.run
-        if isinstance(event, AgentEnd) and run is not None and run.changed:
-            self._log.record(changed_files(run), self.prompt_id)
+        if run is not None and run.changed:
+            files = changed_files(run).files
+            with anyio.move_on_after(LOOK_SECONDS):
+                files = await anyio.to_thread.run_sync(_in_the_end, files, abandon_on_cancel=True)
+            if files:
+                self._log.record(FilesChanged(files=files), self.prompt_id)
+
+    def _record(self, event: DurableEvent) -> None:
         private = {"promptDigest": self.digest} if isinstance(event, AgentStart) else {}
         self._log.record(event, self.prompt_id, **private)
 
@@ -289,6 +305,16 @@ class _SessionTodo:
 
     async def replace(self, items: tuple[TodoItem, ...]) -> None:
         await self.emit(TodoChanged(items=items))
+
+
+def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
+    """What edits came to, seen from the end: a command may have removed what they made or changed."""
+    gone = {file.uri for file in files if not os.path.lexists(path_of(file.uri))}
+    return tuple(
+        file.model_copy(update={"action": "deleted"}) if file.uri in gone else file
+        for file in files
+        if not (file.uri in gone and file.action == "created")
+    )
 
 
 def _is_from_user(event: DurableEvent) -> bool:

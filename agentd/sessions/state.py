@@ -228,13 +228,21 @@ def _follow(run: OpenRun, event: DurableEvent) -> None:
             run.calls.pop(event.tool_call_id, None)
             run.unsaid[event.result.message_id] = event.result
             if isinstance(event.result.details, EditDetails):
-                run.changed |= {change.uri: change.action for change in event.result.details.files}
+                for change in event.result.details.files:
+                    run.changed[change.uri] = _together(run.changed.get(change.uri), change.action)
         case FilesChanged():
             run.changed = {}
         case PermissionRequested():
             run.questions[event.request_id] = event
         case PermissionResolved():
             run.questions.pop(event.request_id, None)
+
+
+def _together(before: FileAction | None, now: FileAction) -> FileAction:
+    """What two changes of one file come to; what is left of it at the end, the disk tells."""
+    if before == "created":
+        return "created"
+    return "changed" if before == "deleted" else now
 
 
 def _follow_message(run: OpenRun, message: Message) -> None:

@@ -28,6 +28,7 @@ from agentd.protocol.messages import (
 )
 from agentd.workspace.editor import Editor
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.write_notes import WriteNotes
 
 Channel = Literal["stdout", "stderr", "progress"]
 
@@ -99,7 +100,8 @@ class ToolContext:
     """What a tool may use. One per tool call.
 
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
-    the model has seen. `environment` is what commands inherit.
+    the model has seen. `environment` is what commands inherit. `write_notes` tell a later daemon where writes
+    of this one may have left something.
     """
 
     root: Path
@@ -108,6 +110,7 @@ class ToolContext:
     environment: Mapping[str, str]
     output: LiveOutput = _silent
     todo: Todo = field(default_factory=UnkeptTodo)
+    write_notes: WriteNotes = field(default_factory=WriteNotes)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ again when the change runs, under the file's lock; what the user approved is wha
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import anyio.to_thread
 
@@ -15,8 +16,9 @@ from agentd.tools.diff import file_change
 from agentd.tools.targets import holds_secrets, in_thread, unsaved
 from agentd.workspace import files
 from agentd.workspace.files import Snapshot
+from agentd.workspace.names import folded
 from agentd.workspace.paths import Place, WorkspaceError, shown
-from agentd.workspace.seen import SeenFiles
+from agentd.workspace.seen import SeenFiles, digest
 from agentd.workspace.text import BinaryContent, Text, decode, lines_of
 
 
@@ -49,16 +51,17 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
     """
     await _refuse_unsaved(context, place)
     prepared = await in_thread(_prepare, place, revise, context.seen)
+    apply = partial(_apply, place, revise, prepared, context, rebase)
 
     async def run() -> ToolResult:
         try:
             await _refuse_unsaved(context, place)
-            if prepared.before is not None and prepared.after == prepared.before.data:
-                return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
             # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
-            done = await anyio.to_thread.run_sync(_apply, place, revise, prepared, context.seen, rebase)
+            done = await anyio.to_thread.run_sync(apply)
         except WorkspaceError as error:
             return ToolResult.error(str(error))
+        if done.after == _content(done.before):
+            return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
         return ToolResult.text(_told(place, done), EditDetails(files=(done.change,)))
 
     subject = EditSubject(uri=place.uri, patch=prepared.change.patch)
@@ -99,7 +102,10 @@ def _present_text(place: Place, before: Snapshot, seen: SeenFiles) -> Text:
     return text
 
 
-def _apply(place: Place, revise: Revise, prepared: _Prepared, seen: SeenFiles, rebase: bool) -> _Prepared:
+def _apply(
+    place: Place, revise: Revise, prepared: _Prepared, context: ToolContext, rebase: bool
+) -> _Prepared:
+    seen = context.seen
     with files.changing(place):
         now = files.read_if_present(place)
         if _content(now) != _content(prepared.before):
@@ -107,8 +113,9 @@ def _apply(place: Place, revise: Revise, prepared: _Prepared, seen: SeenFiles, r
                 raise files.stale(place)
             prepared = _prepare(place, revise, seen)
             now = prepared.before
-        files.write(place, prepared.after, now)
-        seen.note(place.path, prepared.after)
+        if prepared.after != _content(now):
+            files.write(place, prepared.after, now, context.write_notes)
+        seen.note(place.path, digest(prepared.after))
     return prepared
 
 
@@ -117,14 +124,14 @@ def _content(snapshot: Snapshot | None) -> bytes | None:
 
 
 def _told(place: Place, done: _Prepared) -> str:
+    verb, detail = done.revision.verb, done.revision.detail
     if done.before is None:
         count = len(lines_of(done.revision.text))
-        return f"Created {place.shown} ({count} line{'' if count == 1 else 's'})."
+        verb, detail = "Created", f"{count} line{'' if count == 1 else 's'}"
     counts = f"+{done.change.additions} -{done.change.deletions}"
-    detail = f"{done.revision.detail}, {counts}" if done.revision.detail else counts
-    return f"{done.revision.verb} {place.shown} ({detail})."
+    return f"{verb} {place.shown} ({f'{detail}, {counts}' if detail else counts})."
 
 
 def _is_in_git(place: Place) -> bool:
     # Hooks and settings there run as commands, so a change is asked about as for a secret.
-    return any(part.casefold() == ".git" for part in place.parts)
+    return any(folded(part) == ".git" for part in place.parts)

@@ -2,13 +2,14 @@
 
 Lines end at `\\n` alone, as for git and patch, so that a change of line ends or of the byte order mark is
 seen. What is compared is exact; what is shown has U+FFFD where bytes are not valid. The work stays
-near-linear for large files: equal ends are cut off first, then lines that occur once in both versions anchor
-the rest (patience diff).
+near-linear for large files: equal ends are cut off first, before anything is split into lines, then lines
+that occur once in both versions anchor the rest (patience diff).
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from agentd.protocol.messages import FileAction, FileChange
@@ -29,11 +30,12 @@ def file_change(place: Place, before: bytes | None, after: bytes) -> FileChange:
     Both must be text (`workspace.text.decode`). Raises WorkspaceError `too_large` for a patch nobody could
     review.
     """
-    old, new = _lines(before or b""), _lines(after)
+    middle = _middle(_text(before or b""), _text(after))
+    old, new = _lines(middle.old), _lines(middle.new)
     blocks = list(changed_blocks(old, new))
     name = place.shown
     head = ["--- /dev/null\n" if before is None else f"--- a/{name}\n", f"+++ b/{name}\n"]
-    patch = "".join([*head, *_hunks(old, new, blocks)]) if blocks or before is None else ""
+    patch = "".join([*head, *_hunks(old, new, blocks, middle.skipped)]) if blocks or before is None else ""
     if len(patch) > _MAX_PATCH:
         raise WorkspaceError(
             "too_large",
@@ -50,9 +52,45 @@ def file_change(place: Place, before: bytes | None, after: bytes) -> FileChange:
     )
 
 
-def _lines(data: bytes) -> list[str]:
+def _text(data: bytes) -> str:
     decoded = decode(data)
-    text = ("\ufeff" if decoded.mark else "") + decoded.text
+    return ("\ufeff" if decoded.mark else "") + decoded.text
+
+
+@dataclass(frozen=True)
+class _Middle:
+    """Whole lines of both versions with all that differs and its context, after so many `skipped` lines."""
+
+    skipped: int
+    old: str
+    new: str
+
+
+def _middle(old: str, new: str) -> _Middle:
+    start = first = old.rfind("\n", 0, _equal_length(old, new)) + 1
+    tail = _equal_length(old[first:], new[first:], backwards=True)
+    for _ in range(_CONTEXT):
+        start = old.rfind("\n", 0, max(start - 1, 0)) + 1
+    end = len(old) - tail
+    for _ in range(_CONTEXT + 1):  # the rest of a line that is equal in part, then the context
+        end = old.find("\n", end) + 1 or len(old)
+    return _Middle(old.count("\n", 0, start), old[start:end], new[start : len(new) - (len(old) - end)])
+
+
+def _equal_length(old: str, new: str, *, backwards: bool = False) -> int:
+    """How many characters at the start (or the end) are the same, by comparing large parts at once."""
+    same, beyond = 0, min(len(old), len(new)) + 1
+    while beyond - same > 1:
+        middle = (same + beyond) // 2
+        if backwards:
+            equal = old[len(old) - middle : len(old) - same] == new[len(new) - middle : len(new) - same]
+        else:
+            equal = old[same:middle] == new[same:middle]
+        same, beyond = (middle, beyond) if equal else (same, middle)
+    return same
+
+
+def _lines(text: str) -> list[str]:
     lines = [line + "\n" for line in text.split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines
@@ -135,22 +173,23 @@ def _anchors(old: Sequence[str], new: Sequence[str], block: Block) -> list[tuple
     return run[::-1]
 
 
-def _hunks(old: Sequence[str], new: Sequence[str], blocks: Sequence[Block]) -> Iterator[str]:
+def _hunks(old: Sequence[str], new: Sequence[str], blocks: Sequence[Block], skipped: int) -> Iterator[str]:
     group: list[Block] = []
     for block in blocks:
         if group and block[0] - group[-1][1] > 2 * _CONTEXT:
-            yield from _hunk(old, new, group)
+            yield from _hunk(old, new, group, skipped)
             group = []
         group.append(block)
     if group:
-        yield from _hunk(old, new, group)
+        yield from _hunk(old, new, group, skipped)
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[Block]) -> Iterator[str]:
+def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[Block], skipped: int) -> Iterator[str]:
     lead = min(_CONTEXT, group[0][0])
     tail = min(_CONTEXT, len(old) - group[-1][1])
     a, b, c, d = group[0][0] - lead, group[-1][1] + tail, group[0][2] - lead, group[-1][3] + tail
-    yield f"@@ -{_span(a, b)} +{_span(c, d)} @@\n"
+    spans = (_span(start + skipped, end + skipped) for start, end in ((a, b), (c, d)))
+    yield "@@ -{} +{} @@\n".format(*spans)
     position = a
     for i, j, k, m in group:
         yield from _marked(" ", old[position:i])

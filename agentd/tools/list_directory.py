@@ -11,6 +11,7 @@ from agentd.tools.targets import argument, clipped, describe, in_thread, locate,
 from agentd.workspace.beneath import directory
 from agentd.workspace.files import os_error
 from agentd.workspace.paths import Place, WorkspaceError, shown
+from agentd.workspace.write_notes import is_temporary
 
 _MAX_ENTRIES = 1_000
 _RESERVE = 200  # bytes for the word on what was cut
@@ -70,7 +71,8 @@ async def _list(place: Place) -> ToolResult:
 
 def _entries(place: Place) -> list[str]:
     with directory(place.root, place.parts) as fd, os.scandir(fd) as entries:
-        return [_entry(fd, entry) for entry in sorted(entries, key=lambda entry: entry.name)]
+        kept = (entry for entry in entries if not is_temporary(entry.name))
+        return [_entry(fd, entry) for entry in sorted(kept, key=lambda entry: entry.name)]
 
 
 def _entry(fd: int, entry: "os.DirEntry[str]") -> str:

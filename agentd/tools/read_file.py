@@ -21,6 +21,7 @@ from agentd.workspace import files
 from agentd.workspace.editor import OpenDocument
 from agentd.workspace.names import Found
 from agentd.workspace.paths import Place, WorkspaceError, shown
+from agentd.workspace.seen import digest
 from agentd.workspace.text import BinaryContent, Text, decode, lines_of, visible
 
 _LINES = 2_000
@@ -75,17 +76,24 @@ async def _read(context: ToolContext, found: Found, offset: int, limit: int) -> 
     place = found.place
     document = await unsaved(context, place)
     try:
-        data, lines = await in_thread(_content, place, document)
+        content = await in_thread(_content, place, document)
     except WorkspaceError as error:
         return ToolResult.error(str(error))
-    context.seen.note(place.path, data)
-    page = render(place.given, lines, offset, limit, note=_renamed(found))
-    details = ReadDetails(uri=place.uri, start_line=page.start, end_line=page.end, total_lines=len(lines))
+    context.seen.note(place.path, content.digest)
+    page = render(place.given, content.lines, offset, limit, note=_renamed(found))
+    total = len(content.lines)
+    details = ReadDetails(uri=place.uri, start_line=page.start, end_line=page.end, total_lines=total)
     return ToolResult.text(page.text, details)
 
 
-def _content(place: Place, document: OpenDocument | None) -> tuple[bytes, list[str]]:
-    """The bytes and lines of the file, or of the unsaved document as it would be saved."""
+@dataclass(frozen=True)
+class _Content:
+    lines: list[str]
+    digest: str
+
+
+def _content(place: Place, document: OpenDocument | None) -> _Content:
+    """What the file holds, or the unsaved document as it would be saved."""
     before = files.read_if_present(place) if document is not None else files.read(place)
     try:
         text = decode(before.data) if before is not None else Text("")
@@ -98,7 +106,7 @@ def _content(place: Place, document: OpenDocument | None) -> tuple[bytes, list[s
     if document is not None:
         text = text.with_text(visible(document.text))
     data = before.data if before is not None and document is None else text.encode()
-    return data, lines_of(text.text)
+    return _Content(lines_of(text.text), digest(data))
 
 
 def _renamed(found: Found) -> str | None:

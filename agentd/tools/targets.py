@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -10,7 +10,7 @@ import anyio.to_thread
 from agentd.protocol.messages import Location
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
 from agentd.workspace.editor import OpenDocument
-from agentd.workspace.names import Found, find
+from agentd.workspace.names import Found, MissingFile, find
 from agentd.workspace.paths import PathError, Place, WorkspaceError, lexical_uri, resolve, shown
 from agentd.workspace.secrets import is_secret
 
@@ -29,7 +29,7 @@ async def in_thread(work: Callable[..., _T], *arguments: Any) -> _T:
 
 async def place_of(context: ToolContext, given: str) -> Place:
     """The place a path means, existing or not. Raises PathError."""
-    return await in_thread(resolve, context.root, given)
+    return await in_thread(_place, context.root, given)
 
 
 async def locate(context: ToolContext, given: str) -> Found:
@@ -37,10 +37,33 @@ async def locate(context: ToolContext, given: str) -> Found:
 
     Raises PathError, MissingFile.
     """
-    place = await place_of(context, given)
+    place, found = await in_thread(_look, context.root, given)
+    if isinstance(found, Found) and not found.renamed:
+        return found
     if await unsaved(context, place) is not None:
         return Found(place, renamed=False)
-    return await in_thread(find, place)
+    if isinstance(found, MissingFile):
+        raise found
+    return found
+
+
+def _look(root: Path, given: str) -> tuple[Place, Found | MissingFile]:
+    place = _place(root, given)
+    try:
+        return place, find(place)
+    except MissingFile as error:
+        return place, error
+
+
+def _place(root: Path, given: str) -> Place:
+    place = resolve(root, given)
+    if place.root != root or not os.path.isdir(root):
+        raise PathError(
+            "not_found",
+            f"The workspace folder '{shown(str(root))}' does not exist any more, or leads elsewhere by now. "
+            "Tell the user.",
+        )
+    return place
 
 
 async def unsaved(context: ToolContext, place: Place) -> OpenDocument | None:

@@ -7,7 +7,7 @@ from agentd.protocol.messages import ToolKind
 from agentd.tools.base import Action, Description, ToolContext
 from agentd.tools.changes import Revision, prepare_change
 from agentd.tools.targets import describe, locate, place_of, refusal
-from agentd.workspace.names import MissingFile
+from agentd.workspace.names import MissingFile, check_new
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.text import Text, check_insertable
 
@@ -63,4 +63,6 @@ async def _target(context: ToolContext, given: str) -> Place:
     except MissingFile as error:
         if error.ambiguous:
             raise
-        return await place_of(context, given)
+        place = await place_of(context, given)
+        check_new(place)
+        return place

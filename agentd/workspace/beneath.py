@@ -28,11 +28,12 @@ _Openat2 = Callable[[int, bytes], int]
 
 @contextmanager
 def directory(root: Path, parts: Sequence[str]) -> Iterator[int]:
-    """The directory at `parts` below `root`, open while the block runs. `root` may be reached by links.
+    """The directory at `parts` below `root`, open while the block runs.
 
-    Raises OSError: ELOOP or ENOTDIR when a component is a link, ENOENT when it is missing.
+    `root` is resolved: it is no link itself. Raises OSError: ELOOP or ENOTDIR when a component is a link,
+    ENOENT when it is missing.
     """
-    root_fd = os.open(root, _DIRECTORY)
+    root_fd = os.open(root, _DIRECTORY | os.O_NOFOLLOW)
     try:
         fd = open_directory(root_fd, parts)
     finally:

@@ -8,10 +8,12 @@ All of it blocks, so it is called in a thread.
 import errno
 import os
 import stat
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -19,10 +21,13 @@ from agentd.workspace.beneath import directory
 from agentd.workspace.names import MissingFile
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.replacing import create_file, replace_file
+from agentd.workspace.write_notes import WriteNotes
 
 MAX_BYTES = 32 * 1024 * 1024
 _CHUNK = 1024 * 1024
 _SPARE = 4096  # read beyond the size that is told, to meet the end with the first read
+
+_PROC_SUPER_MAGIC = 0x9FA0  # linux/magic.h
 
 _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -32,8 +37,11 @@ _KINDS = {
     stat.S_IFSOCK: "a socket, not a regular file",
     stat.S_IFCHR: "a device, not a regular file",
     stat.S_IFBLK: "a device, not a regular file",
-    stat.S_IFLNK: "a link that was put there while it was opened; try again",
+    stat.S_IFLNK: "a link that leads in a circle, or was put there just now",
 }
+
+
+_NO_NOTES = WriteNotes()
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,10 @@ def read_in(folder: int, place: Place) -> Snapshot:
     try:
         status = os.fstat(fd)
         _check_readable(place, status)
+        if status.st_size == 0 and _is_in_proc(fd):
+            raise WorkspaceError(
+                "not_a_file", f"'{place.shown}' shows the state of the system (/proc) and is no regular file."
+            )
         return Snapshot(_read_all(place, fd, status.st_size), status)
     finally:
         os.close(fd)
@@ -71,24 +83,29 @@ def read_if_present(place: Place) -> Snapshot | None:
         return None
 
 
-def write(place: Place, data: bytes, before: Snapshot | None) -> None:
+def write(place: Place, data: bytes, before: Snapshot | None, notes: WriteNotes = _NO_NOTES) -> None:
     """Make `data` the content of the file, which was `before` (None: it was not there).
 
     Atomic, on the disk when this returns. Keeps mode (but no setuid), owner, extended attributes and ACL; a
     file with several names, or of another owner, is written in place, so that it stays one. Creates missing
-    folders. Raises WorkspaceError: `stale` when the file is no longer as it was, `denied` when it is
-    read-only, `storage` when the disk refuses; the old content stays. Between the last look and the rename a
-    moment remains in which another program's write can be lost; the system offers nothing to close it.
+    folders. `notes` tell the next daemon what this one leaves when it is killed.
+
+    Raises WorkspaceError: `stale` when the file is no longer as it was, `denied` when it is read-only,
+    `storage` when the disk refuses; the old content stays. What another program writes until the new content
+    is in place is seen and kept; what one that has the old file open writes to it afterwards is lost, as with
+    any program that replaces files.
     """
     with _explained(place):
         if before is None:
             _make_parents(place)
         with _parent(place) as (parent, name):
+            notes.note(place.root, place.parts[:-1])
+            temporary = notes.temporary_name(name)
             if before is None:
-                create_file(parent, name, data)
+                create_file(parent, name, data, temporary)
                 return
             check_writable(place, before.status)
-            if replace_file(parent, name, data, before.data, before.status):
+            if replace_file(parent, name, before, data, temporary):
                 return
     raise stale(place)
 
@@ -153,8 +170,34 @@ def _check_readable(place: Place, status: os.stat_result) -> None:
         raise _too_large(place, f"{status.st_size:,} bytes")
 
 
+def _is_in_proc(fd: int) -> bool:
+    """Whether it is a file of procfs: some never end, some wait, some hold the secrets of processes.
+
+    They are known by their file system (statfs(2)), wherever that is mounted.
+    """
+    fstatfs = _fstatfs()
+    return fstatfs is not None and fstatfs(fd) == _PROC_SUPER_MAGIC
+
+
+@cache
+def _fstatfs() -> Callable[[int], int] | None:
+    """What gives the type of an open file's file system; Python's statvfs does not."""
+    if sys.platform != "linux":
+        return None
+    import ctypes  # costs milliseconds at start that only file work should pay
+
+    call = ctypes.CDLL(None).fstatfs
+    call.argtypes = (ctypes.c_int, ctypes.c_void_p)
+
+    def type_of(fd: int) -> int:
+        status = (ctypes.c_long * 64)()  # struct statfs begins with f_type; it is far smaller than this
+        return 0 if call(fd, status) else status[0]
+
+    return type_of
+
+
 def _read_all(place: Place, fd: int, size: int) -> bytes:
-    """Read to the end, not to the size: files in /proc have none, and logs grow meanwhile."""
+    """Read to the end, not to the size: logs grow meanwhile, and some file systems tell none."""
     chunk_size = min(size + _SPARE, _CHUNK)
     data = bytearray()
     while chunk := os.read(fd, chunk_size):
@@ -191,6 +234,8 @@ def os_error(place: Place, error: OSError) -> WorkspaceError:
         return WorkspaceError("not_a_file", f"'{place.shown}' leads through links that change or never end.")
     if error.errno == errno.ENOTDIR:
         return WorkspaceError("not_found", f"'{place.shown}' leads through something that is no directory.")
+    if error.errno == errno.ENAMETOOLONG:
+        return WorkspaceError("invalid_path", f"'{place.shown}' is too long a name for this disk.")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return WorkspaceError("denied", f"'{place.shown}' is not open to agentd: {error.strerror}.")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agentd.workspace.beneath import open_directory
+from agentd.workspace.write_notes import is_temporary
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -101,7 +102,8 @@ class Walk:
                 return sorted(
                     (entry.name, entry.is_dir(follow_symlinks=False))
                     for entry in entries
-                    if entry.is_symlink() or entry.is_dir() or entry.is_file()
+                    if (entry.is_symlink() or entry.is_dir() or entry.is_file())
+                    and not is_temporary(entry.name)
                 )
         finally:
             os.close(fd)

@@ -5,14 +5,17 @@ space, composed or decomposed accents, bytes shown escaped. Two such siblings ar
 """
 
 import os
+import re
 import unicodedata
 from dataclasses import dataclass
 
 from agentd.workspace.beneath import directory
-from agentd.workspace.paths import Place, WorkspaceError, resolve, shown
+from agentd.workspace.paths import PathError, Place, WorkspaceError, resolve, shown
+from agentd.workspace.write_notes import is_temporary
 
 _MAX_SIBLINGS = 20_000  # beyond that a directory is not searched for near names
 _MAX_SUGGESTIONS = 5
+_DRIVE = re.compile(r"[A-Za-z]:($|[/\\\\])")
 
 
 class MissingFile(WorkspaceError):
@@ -40,6 +43,7 @@ def find(place: Place) -> Found:
     """The existing file or directory that `place` means. Raises MissingFile with near names. Blocks."""
     if _exists(place):
         return Found(place, renamed=False)
+    _suggest_slashes(place)
     known: list[str] = []
     for part in place.parts:
         siblings = _siblings(place, known)
@@ -51,6 +55,46 @@ def find(place: Place) -> Found:
     if not _exists(found):
         raise MissingFile(place.given)
     return Found(Place(found.root, found.parts, place.given), renamed=True)
+
+
+def _suggest_slashes(place: Place) -> None:
+    if "\\" not in place.given:
+        return
+    try:
+        meant = resolve(place.root, place.given.replace("\\", "/"))
+    except PathError:
+        return
+    if meant.parts and _exists(meant):
+        raise MissingFile(place.given, _NEAR, (meant.shown,))
+
+
+def check_new(place: Place) -> None:
+    """Refuse to make a file whose name was meant for Windows: here it would be one odd name in one folder.
+
+    Raises PathError. An existing file of such a name is a file like any other.
+    """
+    if _DRIVE.match(place.given):
+        raise PathError(
+            "invalid_path",
+            f'Path "{shown(place.given)}" names a Windows drive. Give the path from the workspace, with /.',
+        )
+    if any("\\" in part for part in place.parts):
+        raise PathError(
+            "invalid_path",
+            f'Path "{shown(place.given)}" holds a backslash, which separates no folders here. Write '
+            f'"{shown(place.given.replace(chr(92), "/"))}".',
+        )
+
+
+def folded(name: str) -> str:
+    """What a name is to the most forgiving file system, on which several names lead to one file.
+
+    Those take upper and lower case for the same (APFS, NTFS), leave out what is invisible (HFS+, which git
+    had to learn: CVE-2014-9390), or drop dots and blanks at the end and take `git~1` for `.git` (NTFS).
+    """
+    seen = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    plain = seen.casefold().partition(":")[0].rstrip(". ")
+    return ".git" if plain == "git~1" else plain
 
 
 def _single_match(place: Place, known: list[str], part: str, siblings: list[str]) -> str:
@@ -85,7 +129,7 @@ def _key(name: str) -> str:
 def _siblings(place: Place, known: list[str]) -> list[str]:
     try:
         with directory(place.root, known) as fd:
-            names = os.listdir(fd)
+            names = [name for name in os.listdir(fd) if not is_temporary(name)]
     except OSError:
         return []  # not a directory, or not ours to list: no names to offer
     return sorted(names) if len(names) <= _MAX_SIBLINGS else []
@@ -93,7 +137,8 @@ def _siblings(place: Place, known: list[str]) -> list[str]:
 
 def _exists(place: Place) -> bool:
     try:
-        os.lstat(place.path)
+        with directory(place.root, place.parts[:-1]) as fd:
+            os.stat(place.parts[-1] if place.parts else ".", dir_fd=fd, follow_symlinks=False)
     except OSError:
         return False
     return True

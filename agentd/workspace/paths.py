@@ -8,6 +8,7 @@ in between makes the opening fail, it never leads outside.
 import os
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote_to_bytes
@@ -65,7 +66,7 @@ class Place:
     parts: tuple[str, ...]
     given: str
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The absolute, resolved path."""
         return self.root.joinpath(*self.parts)

@@ -1,25 +1,39 @@
 """Putting new content in the place of old, atomically.
 
-The content is written beside the file, brought to the disk, and renamed over it. Where a rename would break
-something (other hard links, an owner that cannot be given back, a folder that takes no new file), the file is
-written in place, with room for it reserved first and the old content put back when that fails.
+The content is written beside the file and brought to the disk; then the two change places, and what comes out
+is compared with what was to be replaced. So a write of another program in the last moment is seen, and put
+back. Where the system cannot exchange names, the new file is renamed over the old one.
+
+Where a new file would break something or cannot be (other hard links, an owner that cannot be given back, a
+folder that takes no new file, a file that is mounted by itself), the old one is written in place, with room
+for it reserved first and the old content put back when that fails. That alone is not atomic: a kill in the
+midst of it leaves a mixture.
 """
 
 import errno
 import os
 import stat
+from typing import Protocol
+
+from agentd.workspace.swapping import exchange
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CHUNK = 1024 * 1024
 _NEW_MODE = 0o666  # before the umask, as for any new file
 _PRIVATE_MODE = 0o600  # until the old file's mode is given
-_MAX_STEM = 80  # bytes of the file's name kept in the temporary's, whose name must not grow too long
+
+_SET_ID = stat.S_ISUID | stat.S_ISGID
 
 _UNSUPPORTED = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.ENODATA, errno.EINVAL)
 
 
-def create_file(parent: int, name: str, data: bytes) -> None:
-    """A new file. Raises FileExistsError when there is one by now, OSError."""
-    temporary = _write_temporary(parent, name, data, None)
+def create_file(parent: int, name: str, data: bytes, temporary: str) -> None:
+    """A new file, written under the name `temporary` first. Raises FileExistsError when there is one by now.
+
+    Raises OSError.
+    """
+    _write_temporary(parent, temporary, data)
     try:
         try:
             # A hard link, unlike a rename, never replaces what came in between.
@@ -36,24 +50,100 @@ def create_file(parent: int, name: str, data: bytes) -> None:
     _sync_directory(parent)
 
 
-def replace_file(parent: int, name: str, data: bytes, old: bytes, status: os.stat_result) -> bool:
-    """New content for an existing file that was `old` and had `status`. False: it has changed. OSError."""
-    if status.st_nlink > 1 or not _owner_can_be_kept(status):
-        return _write_in_place(parent, name, data, old, status)
+def replace_file(parent: int, name: str, before: "Before", data: bytes, temporary: str) -> bool:
+    """New content for an existing file that was `before`. False: it is that no more. Raises OSError."""
+    if before.status.st_nlink > 1:
+        return _write_in_place(parent, name, before, data)
     try:
-        temporary = _write_temporary(parent, name, data, status)
-    except PermissionError:
-        return _write_in_place(parent, name, data, old, status)  # the folder takes no new file
+        _write_temporary(parent, temporary, data, like=(name, before.status))
+    except PermissionError:  # the folder takes no new file, or none of the owner that it should have
+        return _write_in_place(parent, name, before, data)
     try:
-        if not _is_unchanged(parent, name, status):
-            _discard(parent, temporary)
-            return False
-        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-    except BaseException:
+        replaced = _is_unchanged(parent, name, before.status) and _put_in_place(
+            parent, temporary, name, before, data
+        )
+    except OSError as error:
+        if error.errno != errno.EBUSY:  # a file that is mounted by itself, as containers do
+            raise
+        return _write_in_place(parent, name, before, data)
+    finally:
         _discard(parent, temporary)
-        raise
-    _sync_directory(parent)
-    return True
+    if replaced:
+        _sync_directory(parent)
+    return replaced
+
+
+class Before(Protocol):
+    """What a file was when it was read."""
+
+    @property
+    def data(self) -> bytes:
+        """Its content."""
+        ...
+
+    @property
+    def status(self) -> os.stat_result:
+        """Its state."""
+        ...
+
+
+def _put_in_place(parent: int, temporary: str, name: str, before: Before, data: bytes) -> bool:
+    """Let the new file take the old one's place, which is under the name `temporary` then."""
+    new = os.stat(temporary, dir_fd=parent, follow_symlinks=False)
+    try:
+        if not exchange(parent, name, temporary):
+            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            return True
+    except FileNotFoundError:
+        return False  # it was removed in the last moment
+    if _is(parent, temporary, before.status, before.data):
+        return True
+    _put_back(parent, temporary, name, new, data)
+    return False
+
+
+def _put_back(parent: int, temporary: str, name: str, new: os.stat_result, data: bytes) -> None:
+    """Give another program's file, which lies under the name `temporary`, its place back.
+
+    As if we had never been there, the last to come stays: who removed or wrote over our file meanwhile came
+    after the one whose file we hold.
+    """
+    try:
+        exchange(parent, name, temporary)
+        if not _is(parent, temporary, new, data):
+            exchange(parent, name, temporary)
+    except FileNotFoundError:
+        return
+
+
+def _is(parent: int, name: str, status: os.stat_result, data: bytes) -> bool:
+    """Whether a name is a file in this state with this content.
+
+    Not looked at are what a rename may change: the change time, and on an overlay the number of the file.
+    """
+    try:
+        fd = os.open(name, _LOOK, dir_fd=parent)
+    except OSError:
+        return False  # no file at all
+    try:
+        return _kept_by_renames(os.fstat(fd)) == _kept_by_renames(status) and _holds(fd, data)
+    finally:
+        os.close(fd)
+
+
+def _kept_by_renames(status: os.stat_result) -> tuple[int, ...]:
+    return (
+        status.st_size, status.st_mtime_ns, status.st_uid, status.st_gid, status.st_mode, status.st_nlink
+    )  # fmt: skip
+
+
+def _holds(fd: int, data: bytes) -> bool:
+    position = 0
+    while chunk := os.read(fd, _CHUNK):
+        if data[position : position + len(chunk)] != chunk:
+            return False
+        position += len(chunk)
+    return position == len(data)
 
 
 def _create_by_rename(parent: int, temporary: str, name: str) -> None:
@@ -67,22 +157,22 @@ def _create_by_rename(parent: int, temporary: str, name: str) -> None:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
-def _write_temporary(parent: int, name: str, data: bytes, like: os.stat_result | None) -> str:
-    stem = os.fsdecode(os.fsencode(name)[:_MAX_STEM])
-    temporary = f".{stem}.{os.urandom(6).hex()}.agentd~"
+def _write_temporary(
+    parent: int, temporary: str, data: bytes, like: tuple[str, os.stat_result] | None = None
+) -> None:
+    """The new file, safe on the disk; with name and state of the old one, it takes after that."""
     fd = os.open(temporary, _NEW_FILE, _NEW_MODE if like is None else _PRIVATE_MODE, dir_fd=parent)
     try:
         try:
             _write_all(fd, data)
             if like is not None:
-                _take_after(fd, parent, name, like)
+                _take_after(fd, parent, *like)
             os.fsync(fd)
         finally:
             os.close(fd)
     except BaseException:
         _discard(parent, temporary)
         raise
-    return temporary
 
 
 def _take_after(fd: int, parent: int, name: str, like: os.stat_result) -> None:
@@ -93,10 +183,10 @@ def _take_after(fd: int, parent: int, name: str, like: os.stat_result) -> None:
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (like.st_uid, like.st_gid):
         os.fchown(fd, like.st_uid, like.st_gid)
-    os.fchmod(fd, stat.S_IMODE(like.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
+    os.fchmod(fd, stat.S_IMODE(like.st_mode) & ~_SET_ID)
     if not hasattr(os, "listxattr"):
         return
-    old = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
+    old = os.open(name, _LOOK, dir_fd=parent)
     try:
         for attribute in os.listxattr(old):
             if attribute != "security.capability":
@@ -113,16 +203,18 @@ def _copy_attribute(old: int, new: int, attribute: str) -> None:
             raise
 
 
-def _write_in_place(parent: int, name: str, data: bytes, old: bytes, status: os.stat_result) -> bool:
+def _write_in_place(parent: int, name: str, before: Before, data: bytes) -> bool:
+    old = before.data
     fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
     try:
-        if not _same_state(os.fstat(fd), status):
+        if not _same_state(os.fstat(fd), before.status):
             return False
         try:
             if len(data) > len(old) and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(fd, 0, len(data))
             _write_all(fd, data)
             os.ftruncate(fd, len(data))
+            _drop_set_id(fd)
             os.fsync(fd)
         except OSError:
             os.lseek(fd, 0, os.SEEK_SET)
@@ -132,6 +224,13 @@ def _write_in_place(parent: int, name: str, data: bytes, old: bytes, status: os.
         return True
     finally:
         os.close(fd)
+
+
+def _drop_set_id(fd: int) -> None:
+    """Setuid and setgid were granted to the old content. The system drops them itself, but not for root."""
+    mode = stat.S_IMODE(os.fstat(fd).st_mode)
+    if mode & _SET_ID:
+        os.fchmod(fd, mode & ~_SET_ID)
 
 
 def _write_all(fd: int, data: bytes) -> None:
@@ -153,12 +252,6 @@ def _same_state(now: os.stat_result, before: os.stat_result) -> bool:
     return (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) == (
         before.st_dev, before.st_ino, before.st_size, before.st_mtime_ns, before.st_ctime_ns,
     )  # fmt: skip
-
-
-def _owner_can_be_kept(status: os.stat_result) -> bool:
-    if os.geteuid() == 0:
-        return True
-    return status.st_uid == os.geteuid() and status.st_gid in (os.getegid(), *os.getgroups())
 
 
 def _discard(parent: int, temporary: str) -> None:

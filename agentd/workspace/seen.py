@@ -16,9 +16,9 @@ class SeenFiles:
 
     _digests: dict[Path, str] = field(default_factory=dict)
 
-    def note(self, path: Path, data: bytes) -> None:
-        """The model has seen (or just written) this content."""
-        self._digests[path] = digest(data)
+    def note(self, path: Path, seen: str) -> None:
+        """The model has seen (or just written) the content that has this `digest`."""
+        self._digests[path] = seen
 
     def knows(self, path: Path) -> bool:
         """Whether the model has seen the file at all."""

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from file_work import of_agentd, of_bare_python
 from measures import MEASURES, Value, cold_start, warm
 from model_server import FILE_TO_READ
 from subject import Command
@@ -24,6 +25,7 @@ Samples = dict[str, dict[str, list[float]]]
 """Measure -> subject -> values."""
 
 AGENTD, PASS, BARE, HTTPX = "agentd", "python -c pass", "bare asyncio relay", "httpx relay"
+PLAIN = "bare Python"
 
 
 def main() -> int:
@@ -62,6 +64,7 @@ def _measure(folder: Path, port: int, cold: int, warm_rounds: int, samples: Samp
         _take(values, samples if number else None, f"cold start {number} of {cold}")
     for number in range(warm_rounds):
         values = [(each.name, warm(each, _workspace(folder))) for each in (agentd, *relays)]
+        values += [(AGENTD, of_agentd(_workspace(folder))), (PLAIN, of_bare_python(_workspace(folder)))]
         _take(values, samples, f"warm round {number + 1} of {warm_rounds}")
 
 
@@ -119,7 +122,7 @@ def _print(samples: Samples) -> None:
     for name, title in MEASURES.items():
         print(title)
         of_agentd = statistics.median(samples[name][AGENTD])
-        for subject in (AGENTD, PASS, BARE, HTTPX):
+        for subject in (AGENTD, PASS, BARE, HTTPX, PLAIN):
             if values := samples[name].get(subject):
                 median = statistics.median(values)
                 ratio = f"{of_agentd / median:11.2f}x" if subject != AGENTD else ""

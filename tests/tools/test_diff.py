@@ -60,6 +60,23 @@ def test_the_patch_is_exactly() -> None:
     assert file_change(PLACE, None, b"").patch == "--- /dev/null\n+++ b/f\n"
 
 
+@given(
+    st.lists(st.sampled_from(["a", "b", "", "c\r"]), max_size=20),
+    st.lists(st.sampled_from(["a", "b", "", "c\r"]), max_size=20),
+    st.sampled_from(["", "\n"]),
+    st.sampled_from(["", "\n", "a"]),
+)
+@settings(max_examples=300, deadline=None)
+def test_cutting_off_equal_ends_changes_no_patch(old: list[str], new: list[str], one: str, two: str) -> None:
+    before, after = ("\n".join(old) + one).encode(), ("\n".join(new) + two).encode()
+    shared = b"shared\n" * 5 + b"more\n"
+    for head, tail in ((b"", b""), (shared, b""), (b"", b"\n" + shared), (shared, b"\n" + shared)):
+        cut = file_change(PLACE, head + before + tail, head + after + tail)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(diff, "_middle", lambda old, new: diff._Middle(0, old, new))
+            assert file_change(PLACE, head + before + tail, head + after + tail) == cut
+
+
 def applied(old: list[str], new: list[str]) -> list[str]:
     result: list[str] = []
     position = 0

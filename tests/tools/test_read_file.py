@@ -109,6 +109,17 @@ async def test_the_whole_result_stays_within_50_kb_and_says_what_it_really_shows
         assert body[-1] == f"({300 - offset} more lines; continue with offset={offset})"
 
 
+async def test_nothing_is_cut_below_the_limit_which_counts_bytes(calls: Calls) -> None:
+    (calls.root / "f").write_text(("x" * 250 + "\n") * 150)
+    assert "showing 1-150)" in await calls.text("read_file", file_path="f")
+    (calls.root / "f").write_text(("日" * 250 + "\n") * 150)
+    text = await calls.text("read_file", file_path="f")
+    shown = text.count(" | ")
+    assert f"(150 lines total, showing 1-{shown})" in text
+    assert text.endswith(f"({150 - shown} more lines; continue with offset={shown})")
+    assert 60 < shown < 66, "50,000 bytes of lines of 758"
+
+
 def test_even_the_longest_path_leaves_room() -> None:
     page = render("é" * 2000, ["日" * 2000] * 100, 0, 2000, note="n" * 500)
     assert len(page.text.encode()) <= 50_000

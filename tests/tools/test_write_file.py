@@ -30,13 +30,24 @@ async def test_preparing_changes_nothing_and_shows_the_whole_new_file(calls: Cal
 
 
 async def test_the_result_says_created_or_replaced(calls: Calls) -> None:
-    assert await calls.text("write_file", file_path="f", content="1\n2\n3\n") == "Created f (3 lines)."
-    assert await calls.text("write_file", file_path="g", content="1") == "Created g (1 line)."
+    assert await calls.text("write_file", file_path="f", content="1\n2\n3\n") == "Created f (3 lines, +3 -0)."
+    assert await calls.text("write_file", file_path="g", content="1") == "Created g (1 line, +1 -0)."
     result = await calls.run("write_file", file_path="f", content="1\n3\n4\n5\n")
     assert result.content[0].text == "Replaced f (+2 -1)."
     assert isinstance(result.details, EditDetails)
     assert (result.details.files[0].action, result.details.files[0].additions) == ("changed", 2)
     assert "Nothing was written" in await calls.text("write_file", file_path="f", content="1\n3\n4\n5\n")
+
+
+async def test_the_same_content_is_not_written_again_but_looked_at_when_it_is_its_turn(calls: Calls) -> None:
+    path = calls.root / "f"
+    await calls.text("write_file", file_path="f", content="same\n")
+    before = path.stat()
+    assert "Nothing was written" in await calls.text("write_file", file_path="f", content="same\n")
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    action = await calls.prepare("write_file", file_path="f", content="same\n")
+    path.write_text("other\n")
+    assert (await action.run()).is_error
 
 
 async def test_an_existing_file_must_have_been_read(calls: Calls) -> None:

@@ -2,6 +2,7 @@ import errno
 import os
 import socket
 import stat
+import struct
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from agentd.workspace import files, replacing
 from agentd.workspace.files import Snapshot
 from agentd.workspace.names import MissingFile
-from agentd.workspace.paths import WorkspaceError, resolve
+from agentd.workspace.paths import Place, WorkspaceError, resolve
 
 
 def replace(root: Path, name: str, data: bytes) -> None:
@@ -46,10 +47,17 @@ def test_a_device_is_refused(name: str) -> None:
         files.read(resolve(Path("/dev"), name))
 
 
-def test_a_file_in_proc_whose_size_is_said_to_be_zero_is_read_whole() -> None:
-    if not Path("/proc/cpuinfo").exists():
-        pytest.skip("needs /proc")
-    assert files.read(resolve(Path("/proc"), "cpuinfo")).data
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.parametrize("name", ["cpuinfo", "self/environ", "self/mem", "self/pagemap", "kmsg"])
+def test_a_file_in_proc_is_refused_also_where_the_workspace_holds_it(name: str) -> None:
+    with pytest.raises(WorkspaceError) as caught:
+        files.read(resolve(Path("/proc"), name))
+    assert kind_of(caught) in ("not_a_file", "denied")
+
+
+def test_an_empty_file_is_not_taken_for_one_of_proc(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    assert files.read(resolve(tmp_path, "empty")).data == b""
 
 
 def test_a_huge_sparse_file_is_refused_without_reading_it(tmp_path: Path) -> None:
@@ -120,11 +128,58 @@ def test_replacing_keeps_the_mode(tmp_path: Path, mode: int) -> None:
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == mode
 
 
-def test_replacing_does_not_keep_setuid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755])
+def test_replacing_does_not_keep_setuid_and_setgid(tmp_path: Path, mode: int, linked: bool) -> None:
     (tmp_path / "f").write_text("old")
-    (tmp_path / "f").chmod(0o4755)
+    if linked:
+        os.link(tmp_path / "f", tmp_path / "g")
+    (tmp_path / "f").chmod(mode)
     replace(tmp_path, "f", b"new")
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o755
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="needs extended attributes")
+def test_replacing_keeps_a_posix_acl(tmp_path: Path) -> None:
+    # linux/posix_acl_xattr.h: version 2, then (tag, permissions, id); user 1234 may read and write.
+    nobody = 0xFFFFFFFF
+    entries = ((0x01, 6, nobody), (0x02, 6, 1234), (0x04, 4, nobody), (0x10, 6, nobody), (0x20, 0, nobody))
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    (tmp_path / "f").write_text("old")
+    try:
+        os.setxattr(tmp_path / "f", "system.posix_acl_access", acl)
+    except OSError as error:
+        pytest.skip(f"this file system has no ACLs: {error.strerror}")
+    mode = (tmp_path / "f").stat().st_mode
+    replace(tmp_path, "f", b"new")
+    assert os.getxattr(tmp_path / "f", "system.posix_acl_access") == acl
+    assert (tmp_path / "f").stat().st_mode == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_a_file_of_another_owner_is_written_in_place_and_stays_theirs(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("old")
+    (tmp_path / "f").chmod(0o666)
+    tmp_path.chmod(0o777)
+    inode = (tmp_path / "f").stat().st_ino
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.chdir(tmp_path)
+            folder = os.open(".", os.O_RDONLY)
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            before = files.read_in(folder, Place(tmp_path, ("f",), "f"))
+            written = replacing.replace_file(folder, "f", before, b"a new text", ".f.agentd~")
+            status = 0 if written else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    now = (tmp_path / "f").stat()
+    assert ((tmp_path / "f").read_text(), now.st_ino, now.st_uid) == ("a new text", inode, 0)
+    assert leftovers(tmp_path) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
@@ -237,6 +292,13 @@ def test_in_a_folder_that_takes_no_new_file_the_file_is_written_in_place(
     replace(tmp_path, "f", b"new and longer")
     assert path.read_bytes() == b"new and longer"
     assert path.stat().st_ino == inode
+
+
+def test_a_name_that_is_too_long_is_refused_by_that_reason(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="too long") as caught:
+        replace(tmp_path, "x" * 256, b"1")
+    assert kind_of(caught) == "invalid_path"
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_name_as_long_as_names_may_be_can_be_written(tmp_path: Path) -> None:

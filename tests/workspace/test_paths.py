@@ -2,6 +2,8 @@ import ctypes
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -151,35 +153,56 @@ while True:
     not hasattr(ctypes.CDLL(None), "renameat2"), reason="needs renameat2(2) to exchange names"
 )
 @pytest.mark.usefixtures("way")
-def test_no_read_or_write_escapes_while_a_folder_flips_to_a_link(root: Path) -> None:
+def test_none_of_20000_reads_and_writes_escapes_while_a_folder_flips_to_a_link(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda fd: None)  # it is not about the disk, which would take minutes
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / "f").write_bytes(b"outside")
     (root / "d").mkdir()
     (root / "d/f").write_bytes(b"inside")
     (root / "e").symlink_to(outside)
+    read, refused, written = set(), 0, 0
+    with flipping(root / "d", root / "e"):
+        for number in range(20_000):
+            try:
+                match number % 4:
+                    case 0:
+                        files.write(resolve(root, f"d/new{number}"), b"x", None)
+                    case 1:
+                        files.write(resolve(root, f"d/made{number}/below/f"), b"x", None)
+                    case 2:
+                        place = resolve(root, "d/f")
+                        files.write(place, b"inside", files.read(place))
+                    case _:
+                        read.add(files.read(resolve(root, "d/f")).data)
+                        continue
+                written += 1
+            except WorkspaceError:
+                refused += 1
+    assert read == {b"inside"}
+    assert refused > 0
+    assert written > 0
+    assert os.listdir(outside) == ["f"]
+    assert (outside / "f").read_bytes() == b"outside"
+
+
+@contextmanager
+def flipping(one: Path, other: Path) -> Iterator[None]:
+    """Two names change places as fast as another process can make them, while the block runs."""
     attacker = subprocess.Popen(
-        [sys.executable, "-c", _FLIP, str(root / "d"), str(root / "e")],
+        [sys.executable, "-c", _FLIP, str(one), str(other)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
     )  # fmt: skip
     assert attacker.stdout is not None
     try:
         attacker.stdout.readline()
-        read, refused = set(), 0
-        for number in range(3000):
-            try:
-                read.add(files.read(resolve(root, "d/f")).data)
-                if number % 10 == 0:
-                    files.write(resolve(root, f"d/new{number}"), b"x", None)
-            except WorkspaceError:
-                refused += 1
+        yield
     finally:
         attacker.kill()
         attacker.wait()
         attacker.stdout.close()
-    assert read == {b"inside"}
-    assert refused > 0
-    assert os.listdir(outside) == ["f"]
 
 
 @pytest.mark.parametrize(
