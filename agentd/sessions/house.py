@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from agentd.agent.host import Engine
@@ -54,7 +55,11 @@ class Settings(Protocol):
 
 @dataclass(frozen=True)
 class House:
-    """What sessions are given. `start_soon` runs a task in the daemon's root task group."""
+    """What sessions are given.
+
+    `start_soon` runs a task in the daemon's root task group. `spills` is the folder for output of commands
+    that is too long to be shown; None where none is kept.
+    """
 
     settings: Settings
     engines: Engines
@@ -64,6 +69,7 @@ class House:
     environment: Mapping[str, str]
     sources: Sources
     start_soon: Callable[..., object]
+    spills: Path | None = None
     _notified: list[bool] = field(default_factory=list)
 
     def notices(self) -> Iterator[Notice]:

@@ -34,6 +34,7 @@ from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.shell import Shell
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +44,16 @@ _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 
 @dataclass(frozen=True)
 class Ground:
-    """What all runs of a session stand on. `seen` is what the model has seen of files."""
+    """What all runs of a session stand on.
+
+    `seen` is what the model has seen of files, `shell` what its commands have left.
+    """
 
     root: Path
     log: SessionLog
     house: House
     questions: Questions
+    shell: Shell
     seen: SeenFiles = field(default_factory=SeenFiles)
 
 
@@ -191,6 +196,7 @@ class Run:
             seen=self._ground.seen,
             environment=self._house.environment,
             output=output,
+            shell=self._ground.shell,
         )
 
     async def room(self) -> None:

@@ -27,6 +27,7 @@ from agentd.protocol.messages import (
 )
 from agentd.workspace.editor import Editor
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.shell import Shell
 
 Channel = Literal["stdout", "stderr", "progress"]
 
@@ -74,7 +75,8 @@ class ToolContext:
     """What a tool may use. One per tool call.
 
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
-    the model has seen. `environment` is what commands inherit.
+    the model has seen, and `shell` what one command leaves for the next. `environment` is what commands
+    inherit.
     """
 
     root: Path
@@ -82,6 +84,7 @@ class ToolContext:
     seen: SeenFiles
     environment: Mapping[str, str]
     output: LiveOutput = _silent
+    shell: Shell = field(default_factory=Shell)
 
 
 @dataclass(frozen=True)

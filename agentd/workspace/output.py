@@ -50,6 +50,42 @@ class OutputCapture:
     def __init__(self, limit: int = RESULT_BYTES) -> None:
         self.total_bytes = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._shown = ShownText(limit)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether `text` leaves something out."""
+        return self._shown.truncated
+
+    @property
+    def text(self) -> str:
+        """What was kept, with a marker where text was cut."""
+        return self._shown.text
+
+    def feed(self, data: bytes) -> str:
+        """Take output as it was read, and give it back as text: bytes that are no UTF-8 become U+FFFD."""
+        self.total_bytes += len(data)
+        text = self._decoder.decode(data)
+        self._shown.feed(text)
+        return text
+
+    def finish(self) -> str:
+        """The output is over. Gives back what was left of a character that never became whole."""
+        text = self._decoder.decode(b"", final=True)
+        self._shown.feed(text)
+        self._shown.finish()
+        return text
+
+    def take_overflow(self) -> bytes:
+        """What came since the last time of an output that is too long: the first time, all of it so far."""
+        return self._shown.take_overflow()
+
+
+class ShownText:
+    """Text as the model is shown it: cleaned, the middle cut when it is too long, or taken piece by piece."""
+
+    def __init__(self, limit: int = RESULT_BYTES) -> None:
+        self._limit = limit
         self._cleaner = TerminalText()
         self._kept = _HeadAndTail(limit)
 
@@ -63,18 +99,24 @@ class OutputCapture:
         """What was kept, with a marker where text was cut."""
         return self._kept.text()
 
-    def feed(self, data: bytes) -> str:
-        """Take output as it was read, and give it back as text: bytes that are no UTF-8 become U+FFFD."""
-        self.total_bytes += len(data)
-        text = self._decoder.decode(data)
+    def feed(self, text: str) -> None:
+        """Take more text."""
         self._kept.add(self._cleaner.feed(text))
-        return text
 
-    def finish(self) -> str:
-        """The output is over. Gives back what was left of a character that never became whole."""
-        text = self._decoder.decode(b"", final=True)
-        self._kept.add(self._cleaner.feed(text) + self._cleaner.finish())
-        return text
+    def finish(self) -> None:
+        """Take in the last line, which no line end follows yet."""
+        self._kept.add(self._cleaner.finish())
+
+    def take_overflow(self) -> bytes:
+        """See `OutputCapture.take_overflow`."""
+        return self._kept.take_overflow()
+
+    def take(self) -> tuple[str, bool]:
+        """The text since the last time, an unfinished line included, and whether it leaves something out."""
+        self.finish()
+        text, truncated = self.text, self.truncated
+        self._kept = _HeadAndTail(self._limit)
+        return text, truncated
 
 
 class TerminalText:
@@ -166,6 +208,7 @@ class _HeadAndTail:
         self._head = bytearray()
         self._tail = bytearray()
         self._total = 0
+        self._overflow = bytearray()
 
     @property
     def is_cut(self) -> bool:
@@ -173,12 +216,19 @@ class _HeadAndTail:
 
     def add(self, text: str) -> None:
         data = text.encode()
+        if self._total + len(data) > self._limit:
+            # Until it became too long, head and tail were all of it.
+            self._overflow += data if self.is_cut else self._head + self._tail + data
         self._total += len(data)
         room = self._head_limit - len(self._head)
         self._head += data[:room]
         self._tail += data[room:][-self._tail_limit :]
         if len(self._tail) > 2 * self._tail_limit:
             del self._tail[: -self._tail_limit]
+
+    def take_overflow(self) -> bytes:
+        overflow, self._overflow = bytes(self._overflow), bytearray()
+        return overflow
 
     def text(self) -> str:
         if not self.is_cut:
