@@ -49,6 +49,14 @@ async def test_running_out_of_time_is_an_error_with_the_output_so_far(shell: She
     assert details(result).duration_ms >= 1500
 
 
+async def test_running_out_of_memory_is_an_error_result_of_the_command(shell: ShellCalls):
+    result = await shell.run("ulimit -v 200000; python3 -c 'x = bytearray(10**9)'")
+    assert result.is_error
+    assert "MemoryError" in said(result)
+    result = await shell.run("ulimit -v 50000; python3 -c 'x = bytearray(10**9)'; echo on")
+    assert said(result).endswith("on"), "the shell goes on"
+
+
 async def test_stopped_background_processes_are_mentioned(shell: ShellCalls):
     result = await shell.run("sleep 300 & echo hi")
     assert (said(result), result.is_error) == ("hi\n[background processes that it left were stopped]", False)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -226,6 +227,25 @@ async def test_what_ignores_sigterm_is_killed_when_time_runs_out(processes: Proc
     result = await run(processes, "trap '' TERM; while true; do sleep 300; done", timeout=0.3, MARK=mark)
     assert (result.timed_out, result.signal, result.exit_code) == (True, "SIGKILL", None)
     assert living(mark) == []
+
+
+@pytest.mark.parametrize("jump", [86_400, -86_400])
+async def test_a_clock_that_jumps_a_day_neither_ends_nor_holds_a_command(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, jump: float
+):
+    clock = time.time
+
+    async def watch(text: str, left_out: int) -> None:
+        monkeypatch.setattr(time, "time", lambda: clock() + jump)
+        (tmp_path / "go").touch()
+
+    command = "echo ready; until [ -e go ]; do sleep 0.01; done; echo on"
+    result = await processes.run(
+        ["bash", "-c", command], cwd=tmp_path, env={"PATH": PATH}, timeout=60, output=watch
+    )
+    assert (result.text, result.timed_out) == ("ready\non\n", False)
+    assert 0 <= result.duration < 60
+    assert (await run(processes, "sleep 300", timeout=0.3)).timed_out
 
 
 async def test_much_output_while_cleaning_up_does_not_stop_the_clean_up(processes: Processes):
