@@ -272,8 +272,10 @@ class Session:
         """Cancel what runs, wait for it, stop what runs in the background, and let go of the journal."""
         self._closed = True
         await self.cancel(stop=stop)
-        await self._shell.close()
-        self._log.close()
+        try:
+            await self._shell.close()
+        finally:
+            self._log.close()
 
 
 def reading(

@@ -1,8 +1,8 @@
 """What a command prints: a bounded copy for the model, and a bounded stream for the user who watches.
 
-Both work at the source, as bytes come, so that a command that prints for ever costs no memory and is never
-kept waiting. The model's copy is cleaned before it is cut: no terminal control sequences (ECMA-48), and of a
-line that was rewritten in place (a progress bar) only its last state. The live stream is the raw text.
+Both work at the source, as bytes come, so that a command that prints for ever costs no memory and never waits
+for whoever watches. The model's copy is cleaned before it is cut: no terminal control sequences
+(ECMA-48), and of a line that was rewritten in place (a progress bar) only its last state. The live stream is the raw text.
 """
 
 import codecs
@@ -50,7 +50,7 @@ class OutputCapture:
     def __init__(self, limit: int = RESULT_BYTES) -> None:
         self.total_bytes = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._shown = ShownText(limit)
+        self._shown = ShownText(limit, with_overflow=True)
 
     @property
     def truncated(self) -> bool:
@@ -82,12 +82,15 @@ class OutputCapture:
 
 
 class ShownText:
-    """Text as the model is shown it: cleaned, the middle cut when it is too long, or taken piece by piece."""
+    """Text as the model is shown it: cleaned, the middle cut when it is too long, or taken piece by piece.
 
-    def __init__(self, limit: int = RESULT_BYTES) -> None:
+    `with_overflow`: what is cut waits for `take_overflow`, which has to be called.
+    """
+
+    def __init__(self, limit: int = RESULT_BYTES, *, with_overflow: bool = False) -> None:
         self._limit = limit
         self._cleaner = TerminalText()
-        self._kept = _HeadAndTail(limit)
+        self._kept = _HeadAndTail(limit, with_overflow)
 
     @property
     def truncated(self) -> bool:
@@ -115,7 +118,7 @@ class ShownText:
         """The text since the last time, an unfinished line included, and whether it leaves something out."""
         self.finish()
         text, truncated = self.text, self.truncated
-        self._kept = _HeadAndTail(self._limit)
+        self._kept = _HeadAndTail(self._limit, with_overflow=False)
         return text, truncated
 
 
@@ -201,8 +204,9 @@ def _without_backspaces(text: str) -> str:
 class _HeadAndTail:
     """The first and the last bytes of a text of any length, in bounded memory."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, with_overflow: bool) -> None:
         self._limit = limit
+        self._with_overflow = with_overflow
         self._head_limit = limit * 2 // 5  # errors come last: the tail is worth more
         self._tail_limit = limit - self._head_limit
         self._head = bytearray()
@@ -216,7 +220,7 @@ class _HeadAndTail:
 
     def add(self, text: str) -> None:
         data = text.encode()
-        if self._total + len(data) > self._limit:
+        if self._with_overflow and self._total + len(data) > self._limit:
             # Until it became too long, head and tail were all of it.
             self._overflow += data if self.is_cut else self._head + self._tail + data
         self._total += len(data)

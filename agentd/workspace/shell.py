@@ -18,31 +18,40 @@ from agentd.workspace.command import CommandResult
 from agentd.workspace.paths import shown
 from agentd.workspace.spills import Spills
 
-ASIDE = 198
-"""The descriptor on which shells tell their directory: far from those that scripts open and bash uses."""
+_ASIDE = 198
+"""The descriptor on which bash tells its directory: far from those that scripts open and bash itself uses."""
+_ASIDE_OF_SH = 9
+"""The same for `sh`, of which some take one digit only. A script may have made another of it."""
 
 CLOSE_SECONDS = 4.0
 """Until background commands that do not end are left to the daemon's own end."""
 
 _AT_EXIT = Path(__file__).with_name("at_exit.sh")
+_AT_EXIT_OF_SH = (
+    f"trap '{{ set +x; [ ! -p /dev/fd/{_ASIDE_OF_SH} ] || command pwd -P || echo -; }} "
+    f"2>/dev/null >&{_ASIDE_OF_SH}' EXIT; "
+)
 _GONE = b"-\n"
 
 
 @dataclass(frozen=True)
 class ShellCall:
-    """How a command line is run. `aside` is the descriptor on which it tells its directory, if it does."""
+    """How a command line is run. `aside` is the descriptor on which the shell tells its directory."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    aside: int | None
+    aside: int
 
 
 def shell_call(command: str, environment: Mapping[str, str]) -> ShellCall:
-    """`bash -c`, or `sh -c` where there is no bash; `sh` cannot be made to tell where it ends."""
+    """`bash -c`, or `sh -c` where there is no bash, so that it tells where it ends.
+
+    Bash is told how by a file that it reads first, which leaves the command line as it is.
+    """
     bash = shutil.which("bash", path=environment.get("PATH"))
     if bash is None:
-        return ShellCall(("sh", "-c", command), environment, None)
-    return ShellCall((bash, "-c", command), {**environment, "BASH_ENV": str(_AT_EXIT)}, ASIDE)
+        return ShellCall(("sh", "-c", _AT_EXIT_OF_SH + command), environment, _ASIDE_OF_SH)
+    return ShellCall((bash, "-c", command), {**environment, "BASH_ENV": str(_AT_EXIT)}, _ASIDE)
 
 
 class WorkingDirectory:
@@ -118,6 +127,6 @@ class Shell:
 
     async def close(self) -> None:
         """Stop what runs in the background, and remove the files."""
-        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+        with anyio.move_on_after(CLOSE_SECONDS):
             await self.background.close()
             await self.spills.close()

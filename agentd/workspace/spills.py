@@ -33,6 +33,9 @@ FILE_BYTES = 64 * 1024 * 1024
 SESSION_BYTES = 8 * FILE_BYTES
 """The most that is kept of a session: beyond that the oldest files go."""
 
+PATIENCE_SECONDS = 5.0
+"""How long a command waits for a disk that hangs, before its output is no longer kept."""
+
 _NAME_BYTES = 8
 _CHUNK = 1024 * 1024
 _WINDOW_BYTES = 1024 * 1024  # far more than a result shows
@@ -64,15 +67,16 @@ class Spill:
             return
         room = FILE_BYTES - self.size
         self.is_capped = len(data) > room
-        try:
-            await anyio.to_thread.run_sync(self._owner.append, self, data[:room], abandon_on_cancel=True)
-        except OSError as error:
-            self.flaw = error.strerror or str(error)
-            with suppress(OSError):
-                await anyio.to_thread.run_sync(self._owner.remove, self, abandon_on_cancel=True)
-        except anyio.get_cancelled_exc_class():
-            self.flaw = "the disk did not take it in time"
-            raise
+        with anyio.move_on_after(PATIENCE_SECONDS):
+            try:
+                await anyio.to_thread.run_sync(self._owner.append, self, data[:room], abandon_on_cancel=True)
+            except OSError as error:
+                self.flaw = error.strerror or str(error)
+                with suppress(OSError):
+                    await anyio.to_thread.run_sync(self._owner.remove, self, abandon_on_cancel=True)
+            except anyio.get_cancelled_exc_class():
+                self.flaw = "the disk did not take it in time"
+                raise
 
 
 class Spills:

@@ -143,6 +143,17 @@ async def test_a_limit_of_its_own_stops_it(shell: ShellCalls):
     assert shown.endswith("[bg_1 ran out of time and was stopped]\n")
 
 
+async def test_one_whose_warden_was_killed_has_ended_and_says_so(shell: ShellCalls, tmp_path: Path):
+    mark = new_mark()
+    command = f"export MARK={mark}; setsid -f sleep 300; until [ -e go ]; do sleep 0.02; done"
+    await start(shell, f"{command}; kill -9 $PPID; sleep 300")
+    (tmp_path / "go").touch()
+    result = await shell.call("bash_output", id="bg_1", wait_ms=20_000)
+    assert "[bg_1 has ended: The process that watches over the command was killed" in said(result)
+    assert result.is_error
+    assert all_gone(mark)
+
+
 async def test_too_many_at_once_are_refused_with_a_way_out(shell: ShellCalls):
     for number in range(MOST_RUNNING):
         assert RUNS.format(f"bg_{number + 1}") in said(await start(shell, "sleep 300"))

@@ -119,6 +119,12 @@ async def test_sh_takes_the_place_of_a_missing_bash(shell: ShellCalls, tmp_path:
     (programs / "sh").symlink_to(shutil.which("sh") or "/bin/sh")
     shell.context = replace(shell.context, environment={"PATH": str(programs)})
     assert said(await shell.run('echo "$0"')) == "sh"
+    (tmp_path / "sub").mkdir()
+    for command in ("cd sub; exit 3", "exec 9>lock; cd ..", "cd sub; false"):
+        result = await shell.run(command)
+        assert said(result).endswith("[working directory: sub]")
+    assert details(result).exit_code == 1
+    assert (tmp_path / "sub" / "lock").read_text() == "", "what a script does with the descriptor is its own"
 
 
 @pytest.mark.parametrize("command", ["", "  \n\t"])

@@ -1,6 +1,7 @@
 """The model's copy of an output, and the live stream."""
 
 import time
+import tracemalloc
 
 import anyio
 import pytest
@@ -191,6 +192,18 @@ def test_text_is_taken_piece_by_piece_each_cut_by_itself():
     assert is_cut
     assert len(text) <= 1000
     assert shown.take() == ("", False)
+
+
+def test_text_that_nobody_takes_costs_bounded_memory():
+    shown = ShownText()
+    tracemalloc.start()
+    try:
+        for _ in range(300):
+            shown.feed("a line of text\n" * 10_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
 
 
 async def test_live_text_arrives_raw_and_in_order():

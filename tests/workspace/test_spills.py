@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import anyio
@@ -130,6 +131,27 @@ async def test_a_file_that_was_given_up_takes_nothing_more(tmp_path: Path):
         await spill.write(b"two")
     await spill.write(b"three")
     assert (spill.path, spill.flaw) == (None, "the disk did not take it in time")
+    await owner.close()
+
+
+async def test_a_disk_that_hangs_holds_a_command_for_a_while_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    hung, released = threading.Event(), threading.Event()
+
+    def hang(fd: int, data: bytes) -> None:
+        hung.set()
+        released.wait(30)
+
+    monkeypatch.setattr(spills, "_write_all", hang)
+    monkeypatch.setattr(spills, "PATIENCE_SECONDS", 0.1)
+    owner = Spills(tmp_path)
+    spill = new(owner)
+    with anyio.fail_after(20):
+        await spill.write(b"one")
+    assert hung.is_set()
+    assert (spill.path, spill.flaw) == (None, "the disk did not take it in time")
+    released.set()
     await owner.close()
 
 
