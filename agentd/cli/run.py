@@ -232,9 +232,12 @@ async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "Prom
     from agentd.cli.question import Questions
     from agentd.client import Client, ClientOptions, daemon
     from agentd.config.secrets import Secrets
+    from agentd.config.settings import load
+    from agentd.config.variables import take_keys
 
     environ = dict(os.environ)
-    Secrets.take_from(os.environ)  # the daemon hides its keys from the commands it runs; they see us as well
+    # The daemon hides its keys from the commands it runs; they see us as well.
+    take_keys(load(environ), Secrets.take_from(os.environ), os.environ)
     command = [*daemon.DEFAULT_COMMAND, *(["--allow-full"] if order.allow_full else [])]
     command += [] if order.record is None else [f"--record={order.record}"]
     watched = order.json or view.answer.is_terminal

@@ -14,12 +14,12 @@ from agentd.protocol.messages import Effort
 _PROVIDER = ("api", "base_url", "api_key_env", "timeouts", "dialect", "models")
 _MODEL = ("context_window", "max_output", "images", "reasoning", "efforts", "prices")
 _PRICES = ("input", "output", "cache_read", "cache_write")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXAMPLES = {
     "api": f"write api = {' or '.join(map(shown, APIS))}",
     "base_url": 'write for example base_url = "http://127.0.0.1:11434/v1"',
 }
-USE_VARIABLE = (
+USEVARIABLE = (
     "keys do not belong into this file. Put the key into an environment variable and name that variable "
     'here: api_key_env = "MY_API_KEY"'
 )
@@ -184,7 +184,7 @@ def _key_variables(table: Table, known: BuiltIn | None) -> tuple[str, ...]:
     name = table.text("api_key_env")
     if name is None:
         return known.keys if known is not None else ()
-    if not _VARIABLE.fullmatch(name):
+    if not VARIABLE.fullmatch(name):
         table.complain("api_key_env", "has to be the name of an environment variable, not a key itself")
     return (name,)
 
@@ -197,7 +197,7 @@ def _base_url(table: Table, known: BuiltIn | None) -> str | None:
     from agentd.config.addresses import HOLDS_CREDENTIALS, completed, flaw
 
     if wrong := flaw(text):
-        remedy = USE_VARIABLE if wrong == HOLDS_CREDENTIALS else _EXAMPLES["base_url"]
+        remedy = USEVARIABLE if wrong == HOLDS_CREDENTIALS else _EXAMPLES["base_url"]
         table.complain("base_url", f"{wrong}; {remedy}")
         return None
     return text.rstrip("/") if known is None else completed(text, known.usual_path)
@@ -290,5 +290,5 @@ def _complain_of_unknown(table: Table, known: Collection[str]) -> None:
 def not_known(name: str, known: Collection[str]) -> str:
     """What to say of a key that is not known, which may be a secret in the wrong place."""
     if looks_secret(name):
-        return USE_VARIABLE
+        return USEVARIABLE
     return f"is no known key{meant(name, known)}; known here: {', '.join(known)}"

@@ -17,6 +17,7 @@ from agentd.config.builtin import BUILT_IN
 from agentd.config.dialects import APIS
 from agentd.config.folders import CONFIG_VARIABLE, DATA_VARIABLE, config_file, data_dir, is_nowhere
 from agentd.config.provider_settings import (
+    VARIABLE,
     ModelSettings,
     Placed,
     ProviderSettings,
@@ -34,7 +35,8 @@ __all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Setti
 MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
-_TOP = ("model", "mode", "allow_full", "providers")
+_TOP = ("model", "mode", "allow_full", "providers", "environment")
+_ENVIRONMENT = ("pass",)
 _MAX_BYTES = 1024 * 1024
 _NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
 _Providers = dict[str, ProviderSettings]
@@ -48,7 +50,8 @@ class Settings:
     `model` is "provider/model". `providers` are those of the file, `built_in` the others that there are.
     `path` is the file that was read, None where there was none. `origins` says of `model`, `mode`,
     `allow_full` and each `providers.<name>` that is not plainly built in where it comes from:
-    `<file>:<line>`, `environment <variable>` or `default`.
+    `<file>:<line>`, `environment <variable>` or `default`. `passed` are the variables that commands get
+    besides those that every command gets.
     """
 
     model: str | None = None
@@ -59,6 +62,7 @@ class Settings:
     path: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     built_in: Mapping[str, ProviderSettings] = field(default_factory=plain_built_in)
+    passed: tuple[str, ...] = ()
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -141,6 +145,7 @@ def _settings(
     model, model_origin = _model(top, environ)
     mode, allow_full = _mode(top)
     providers, beside, variables = _providers(top, environ)
+    passed = _passed(top, {**providers, **beside})
     origins = {
         "model": model_origin,
         "mode": document.origin(("mode",)) if mode else "default",
@@ -157,7 +162,7 @@ def _settings(
     if is_nowhere(data_dir(environ)):
         document.problems.append(Problem(severity="error", message=_NO_HOME))
     problems = _sorted(document.problems)
-    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside)
+    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside, passed)
 
 
 def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:
@@ -219,6 +224,29 @@ def _providers(top: Table, environ: Mapping[str, str]) -> tuple[_Providers, _Pro
         if table is None or name not in table:
             add(name, built_in(name, environ), beside)
     return found, beside, variables
+
+
+def _passed(top: Table, providers: _Providers) -> tuple[str, ...]:
+    """The variables to pass on to commands, without those that none may see."""
+    table = top.table("environment")
+    if table is None:
+        return ()
+    for name, _ in table.unknown(_ENVIRONMENT):
+        table.complain(name, not_known(name, _ENVIRONMENT))
+    keys = {variable: provider.name for provider in providers.values() for variable in provider.key_variables}
+    passed = []
+    for name in table.texts("pass") or ():
+        if not VARIABLE.fullmatch(name):
+            table.complain("pass", f"{shown(name)} is not the name of an environment variable")
+        elif name in keys:
+            table.complain(
+                "pass",
+                f'{name} holds the key of provider "{keys[name]}", which no command may see; give commands '
+                "one of their own in another variable",
+            )
+        else:
+            passed.append(name)
+    return tuple(passed)
 
 
 def _sorted(problems: list[Problem]) -> tuple[Problem, ...]:

@@ -6,13 +6,16 @@ import functools
 import logging
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from agentd.config.folders import data_dir
 from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
+from agentd.config.variables import passed_variables, take_keys
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized
 from agentd.providers.apis import open_provider, open_recorded
@@ -33,6 +36,7 @@ from agentd.sessions.store import Sessions
 from agentd.tools.builtin import builtin_tools
 from agentd.workspace.environment import command_environment
 from agentd.workspace.process import Processes
+from agentd.workspace.spills import sweep
 from agentd.workspace.write_notes import WriteNotes
 
 log = logging.getLogger(__name__)
@@ -136,10 +140,17 @@ def _provider_opener(start: Start) -> Callable[[ProviderSettings, str | None], P
     return functools.partial(open_recorded, recording=Recording(start.recording, start.secrets))
 
 
+async def _sweep(notes: WriteNotes, spills: Path) -> None:
+    """Remove what killed daemons have left; nobody waits for it."""
+    await anyio.to_thread.run_sync(notes.sweep, abandon_on_cancel=True)
+    await anyio.to_thread.run_sync(sweep, spills, abandon_on_cancel=True)
+
+
 def _assemble(
     start: Start, tasks: TaskGroup, processes: Processes, lifetime: Lifetime, outbox: Outbox
 ) -> _Server:
     settings = load(os.environ)
+    take_keys(settings, start.secrets, os.environ)
     connection = Connection(settings, start.allow_full)
     engines = ConfiguredEngines(
         settings, lambda name: start.secrets.take(name, os.environ), _provider_opener(start)
@@ -154,14 +165,13 @@ def _assemble(
         toolbox=builtin_tools(processes),
         face=face,
         editor=language_server,
-        environment=command_environment(os.environ),
+        environment=command_environment(os.environ, passed_variables(settings, start.secrets, os.environ)),
         sources=Sources(),
         start_soon=tasks.start_soon,
         write_notes=WriteNotes(folder / "writes"),
+        spills=folder / "output",
     )
-    tasks.start_soon(
-        functools.partial(anyio.to_thread.run_sync, house.write_notes.sweep, abandon_on_cancel=True)
-    )
+    tasks.start_soon(_sweep, house.write_notes, folder / "output")
     sessions = Sessions(folder / "sessions", house)
     methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)
     door.serve(methods.requests(), methods.notices(), language_server.take)

@@ -4,12 +4,17 @@ An editor that does not read stderr must not stop the daemon, so a thread of its
 cannot write for long is dropped, oldest first, with a word on how much.
 """
 
+import functools
 import logging
+import sys
 import threading
 from collections import deque
+from types import TracebackType
 
 from agentd.config.secrets import Secrets
 from agentd.server.descriptors import write_all
+
+_log = logging.getLogger(__name__)
 
 _MAX_LINES = 1000
 _STDERR = 2
@@ -75,6 +80,28 @@ def set_up_log(secrets: Secrets, level: str) -> StderrLog:
     log = StderrLog(secrets)
     known = level.upper() in logging.getLevelNamesMapping()
     logging.basicConfig(level=level.upper() if known else "WARNING", handlers=[log])
+    _catch_strays()
     for chatty in ("pygls", "httpx", "httpcore", "asyncio"):  # they log whole payloads
         logging.getLogger(chatty).setLevel(logging.WARNING)
     return log
+
+
+def _catch_strays() -> None:
+    """Errors that nobody catches would write their traceback, and what stands in it, past us to stderr."""
+
+    def uncaught(
+        where: str, kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        details = (kind, error, trace) if error is not None else None
+        _log.critical("uncaught in %s: %s", where, kind.__name__, exc_info=details)
+
+    sys.excepthook = functools.partial(uncaught, "the daemon")
+    threading.excepthook = lambda stray: uncaught(
+        f"thread {stray.thread.name if stray.thread else '?'}",
+        stray.exc_type,
+        stray.exc_value,
+        stray.exc_traceback,
+    )
+    sys.unraisablehook = lambda stray: uncaught(
+        f"{stray.err_msg or 'a finalizer'}", stray.exc_type, stray.exc_value, stray.exc_traceback
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from agentd.agent.host import Engine
@@ -54,7 +55,11 @@ class Settings(Protocol):
 
 @dataclass(frozen=True)
 class House:
-    """What sessions are given. `start_soon` runs a task in the daemon's root task group."""
+    """What sessions are given.
+
+    `start_soon` runs a task in the daemon's root task group. `spills` is the folder for output of commands
+    that is too long to be shown; None where none is kept.
+    """
 
     settings: Settings
     engines: Engines
@@ -65,6 +70,7 @@ class House:
     sources: Sources
     start_soon: Callable[..., object]
     write_notes: WriteNotes = field(default_factory=WriteNotes)
+    spills: Path | None = None
     _told: list[bool] = field(default_factory=list)
 
     @property

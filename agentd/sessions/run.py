@@ -47,6 +47,7 @@ from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 from agentd.workspace.paths import path_of
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.shell import Shell
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +60,16 @@ LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Ground:
-    """What all runs of a session stand on. `seen` is what the model has seen of files."""
+    """What all runs of a session stand on.
+
+    `seen` is what the model has seen of files, `shell` what its commands have left.
+    """
 
     root: Path
     log: SessionLog
     house: House
     questions: Questions
+    shell: Shell
     seen: SeenFiles = field(default_factory=SeenFiles)
 
 
@@ -210,6 +215,7 @@ class Run:
             output=output,
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
+            shell=self._ground.shell,
         )
 
     async def room(self) -> None:

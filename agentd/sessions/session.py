@@ -42,6 +42,7 @@ from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.questions import Questions
 from agentd.sessions.run import Ground, Run
 from agentd.sessions.state import SessionState
+from agentd.workspace.shell import Shell
 
 CANCEL_SECONDS = 4.5
 """A cancel is answered by then, whatever still has not stopped."""
@@ -71,7 +72,8 @@ class Session:
         self._waiting: list[_Waiting] = []
         self._closed = False
         self._questions = Questions(house.face, house.sources.new_id)
-        self._ground = Ground(root, self._log, house, self._questions)
+        self._shell = Shell(house.start_soon, house.spills, is_reopened=bool(state.messages))
+        self._ground = Ground(root, self._log, house, self._questions, self._shell)
         for question, option_id in state.answers:
             self._questions.recall(question, option_id)
 
@@ -273,10 +275,13 @@ class Session:
         return self._questions.respond(request_id, answer)
 
     async def close(self, stop: Stop = "aborted") -> None:
-        """Cancel what runs, wait for it, and let go of the journal."""
+        """Cancel what runs, wait for it, stop what runs in the background, and let go of the journal."""
         self._closed = True
         await self.cancel(stop=stop)
-        self._log.close()
+        try:
+            await self._shell.close()
+        finally:
+            self._log.close()
 
 
 def reading(

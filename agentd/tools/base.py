@@ -12,7 +12,7 @@ model sees as `Tool "x" failed: <message>`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -28,6 +28,7 @@ from agentd.protocol.messages import (
 )
 from agentd.workspace.editor import Editor
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.shell import Shell
 from agentd.workspace.write_notes import WriteNotes
 
 Channel = Literal["stdout", "stderr", "progress"]
@@ -100,8 +101,8 @@ class ToolContext:
     """What a tool may use. One per tool call.
 
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
-    the model has seen. `environment` is what commands inherit. `write_notes` tell a later daemon where writes
-    of this one may have left something.
+    the model has seen, and `shell` what one command leaves for the next. `environment` is what commands
+    inherit. `write_notes` tell a later daemon where writes of this one may have left something.
     """
 
     root: Path
@@ -109,8 +110,10 @@ class ToolContext:
     seen: SeenFiles
     environment: Mapping[str, str]
     output: LiveOutput = _silent
+    _: KW_ONLY
     todo: Todo = field(default_factory=UnkeptTodo)
     write_notes: WriteNotes = field(default_factory=WriteNotes)
+    shell: Shell = field(default_factory=Shell)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,25 @@
 """The tool that runs shell commands."""
 
+import math
 import os
-import shutil
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
-from agentd.protocol.messages import CommandDetails, CommandSubject, ToolKind
+from agentd.protocol.messages import CommandSubject, ToolKind
 from agentd.protocol.text import visible
+from agentd.tools.background import started
 from agentd.tools.base import Action, Description, ToolContext, ToolError, ToolResult
+from agentd.tools.command_results import command_details, ending, kept_output
+from agentd.workspace.background import MOST_RUNNING
 from agentd.workspace.command import CommandError, CommandResult
+from agentd.workspace.paths import shown
 from agentd.workspace.process import Processes
+from agentd.workspace.shell import shell_call
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -21,18 +28,22 @@ _NAMED_FILES = 10
 
 
 class Bash:
-    """Runs a command line in the workspace folder, in a shell of its own each time.
+    """Runs a command line, in a shell of its own each time that starts where the last one ended.
 
-    Standard input is empty and there is no terminal. What the command leaves running is stopped when it ends.
-    A command that fails or runs out of time is an error result with its output.
+    Standard input is empty and there is no terminal. What the command leaves running is stopped when it ends;
+    one that is run in the background goes on beside the session's prompts. A command that fails or runs out
+    of time is an error result with its output.
     """
 
     name = "bash"
     description = (
-        "Run a shell command in the workspace folder and return its output (stdout and stderr together). "
-        "Each call starts a new shell there: `cd` and variables do not last. There is no terminal and no "
-        "input: pass flags such as --yes or -m instead of answering questions. Background processes are "
-        "stopped when the command ends. Long output keeps its beginning and end (50 KB)."
+        "Run a shell command and return its output (stdout and stderr together). The first one runs in the "
+        "workspace folder. `cd` lasts for later calls as long as it stays inside the workspace; variables do "
+        "not last, and paths of the other tools are always relative to the workspace folder. There is no "
+        "terminal and no input: pass flags such as --yes or -m instead of answering questions. Processes "
+        "that a command leaves behind (`&`) are stopped when it ends: for a server or a watcher set "
+        "run_in_background, then read it with bash_output and stop it with bash_kill. Long output keeps its "
+        "beginning and end (50 KB), and all of it in a file that read_file and search_files can read."
     )
     kind: ToolKind = "execute"
 
@@ -46,8 +57,19 @@ class Bash:
                     "type": "integer",
                     "minimum": 1,
                     "maximum": MAX_TIMEOUT_MS,
-                    "default": DEFAULT_TIMEOUT_MS,
-                    "description": "When to stop it, in milliseconds.",
+                    "description": (
+                        f"When to stop it, in milliseconds. Default {DEFAULT_TIMEOUT_MS}; in the background "
+                        "there is no limit unless you set one."
+                    ),
+                },
+                "run_in_background": {
+                    "type": "boolean",
+                    "default": False,
+                    "description": (
+                        "Start it and return at once with its id. It goes on until it ends, bash_kill stops "
+                        "it or the session is closed, also when this prompt ends or is cancelled. At most "
+                        f"{MOST_RUNNING} at once."
+                    ),
                 },
             },
             "required": ["command"],
@@ -55,7 +77,7 @@ class Bash:
         }
 
     def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
-        """The command's first line, shortened, with control characters made visible."""
+        """The command's first line, shortened, with control characters made visible, and where it runs."""
         command = arguments.get("command")
         lines = command.strip().splitlines() if isinstance(command, str) else []
         if not lines:
@@ -63,71 +85,104 @@ class Bash:
         line = visible(lines[0][: _TITLE_LENGTH + 1], kept="")
         if len(lines) > 1 or len(line) > _TITLE_LENGTH:
             line = line[: _TITLE_LENGTH - 2].rstrip() + " …"
-        return Description(title=line)
+        place = f" (in {where})" if (where := context.shell.directory.name) else ""
+        manner = " (in the background)" if arguments.get("run_in_background") is True else ""
+        return Description(title=line + place + manner)
 
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
-        """The command as it will run. Raises `ToolError` for one that cannot."""
+        """The command as it will run, and where. Raises `ToolError` for one that cannot."""
         command: str = arguments["command"]
-        timeout_ms: int = arguments.get("timeout_ms", DEFAULT_TIMEOUT_MS)
+        timeout_ms: int | None = arguments.get("timeout_ms")
         if not command.strip():
             raise ToolError("The command is blank. Pass the command line to run.")
         if "\0" in command:
             raise ToolError("The command holds a NUL character, which no shell can take. Leave it out.")
         if not await anyio.Path(context.root).is_dir():
             raise ToolError(f"The workspace folder {context.root} does not exist any more.")
+        cwd, note = await anyio.to_thread.run_sync(context.shell.directory.look, context.root)
+        before = [] if note is None else [note]
+        if arguments.get("run_in_background"):
+            run = partial(self._start, command, timeout_ms, context, cwd, before)
+        else:
+            run = partial(self._run, command, timeout_ms or DEFAULT_TIMEOUT_MS, context, cwd, before)
+        return Action(run=run, subject=CommandSubject(command=command, cwd=_told(cwd)))
 
-        async def run() -> ToolResult:
-            return await self._run(command, timeout_ms, context)
-
-        return Action(run=run, subject=CommandSubject(command=command, cwd=str(context.root)))
-
-    async def _run(self, command: str, timeout_ms: int, context: ToolContext) -> ToolResult:
+    async def _run(
+        self, command: str, timeout_ms: int, context: ToolContext, cwd: Path, before: Sequence[str]
+    ) -> ToolResult:
         async def show(text: str, left_out: int) -> None:
             await context.output("stdout", text, left_out)
 
         unsaved = await context.editor.dirty_paths()
-        shell = shutil.which("bash", path=context.environment.get("PATH")) or "sh"
+        call = shell_call(command, context.environment)
+        spill = context.shell.spills.new()
         try:
             result = await self._processes.run(
-                [shell, "-c", command],
-                cwd=context.root,
-                env=context.environment,
+                call.argv,
+                cwd=cwd,
+                env=call.env,
                 timeout=timeout_ms / 1000,
                 output=show,
+                spill=spill,
+                aside=call.aside,
             )
         except CommandError as error:
             raise ToolError(str(error)) from error
-        notes = _notes(result, timeout_ms) + _unsaved_note(unsaved, context.root)
+        follow = context.shell.directory.follow
+        notes = [
+            *_notes(result, timeout_ms),
+            *kept_output(result.truncated, spill),
+            *before,
+            *await anyio.to_thread.run_sync(follow, context.root, cwd, result),
+            *_unsaved_note(unsaved, context.root),
+            *_ended_note(context.shell.background.newly_ended()),
+        ]
         text = "\n".join([result.text.rstrip("\n") or "(no output)", *notes])
+        details = command_details(result, spill)
         if result.timed_out or result.exit_code != 0:
-            return ToolResult.error(text, _details(result))
-        return ToolResult.text(text, _details(result))
+            return ToolResult.error(text, details)
+        return ToolResult.text(text, details)
+
+    async def _start(
+        self, command: str, timeout_ms: int | None, context: ToolContext, cwd: Path, before: Sequence[str]
+    ) -> ToolResult:
+        unsaved = await context.editor.dirty_paths()
+        call = shell_call(command, context.environment)
+        try:
+            background = context.shell.background.start(
+                self._processes,
+                call.argv,
+                command=command,
+                cwd=cwd,
+                env=context.environment,  # its shell need not tell where it ends
+                timeout=math.inf if timeout_ms is None else timeout_ms / 1000,
+                spill=context.shell.spills.new(),
+            )
+        except CommandError as error:
+            raise ToolError(str(error)) from error
+        return await started(background, context, [*before, *_unsaved_note(unsaved, context.root)])
 
 
-def _details(result: CommandResult) -> CommandDetails:
-    return CommandDetails(
-        exit_code=result.exit_code,
-        signal=result.signal,
-        duration_ms=round(result.duration * 1000),
-        truncated=result.truncated,
-        total_bytes=result.total_bytes,
-    )
+def _told(folder: Path) -> str:
+    """The path, or where its bytes are no text, how it is shown."""
+    path = str(folder)
+    return path if path.isascii() or path.encode(errors="ignore").decode() == path else shown(path)
 
 
 def _notes(result: CommandResult, timeout_ms: int) -> list[str]:
     """What the model must know besides the output, one line each."""
-    notes = []
-    if result.timed_out:
-        notes.append(f"[timed out after {timeout_ms / 1000:g} s and was stopped]")
-    elif result.signal:
-        notes.append(f"[killed by {result.signal}]")
-    elif result.exit_code:
-        notes.append(f"[exit code {result.exit_code}]")
+    notes = [f"[timed out after {timeout_ms / 1000:g} s and was stopped]"] if result.timed_out else []
+    if not result.timed_out and result.exit_code != 0:
+        notes.append(f"[{ending(result)}]")
     if result.leftovers:
         notes.append("[background processes that it left were stopped]")
     if result.survivors:
         notes.append(f"[{result.survivors} of its processes could not be stopped and may still run]")
     return notes
+
+
+def _ended_note(ids: Sequence[str]) -> list[str]:
+    return [f"[ended in the background: {', '.join(ids)}; bash_output tells how]"] if ids else []
 
 
 def _unsaved_note(unsaved: Sequence[Path], root: Path) -> list[str]:

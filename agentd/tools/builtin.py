@@ -1,5 +1,6 @@
 """The tools that agentd brings along, in the order the model sees them."""
 
+from agentd.tools.background import BashKill, BashOutput
 from agentd.tools.base import Toolbox
 from agentd.tools.bash import Bash
 from agentd.tools.edit_file import EditFile
@@ -25,5 +26,7 @@ def builtin_tools(processes: Processes) -> Toolbox:
             Bash(processes),
             TodoWrite(),
             TodoRead(),
+            BashOutput(),
+            BashKill(),
         )
     )

@@ -1,9 +1,9 @@
 """`read_file`: lines of a text file, numbered."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from agentd.protocol.messages import ReadDetails, ReadSubject, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
@@ -13,7 +13,7 @@ from agentd.tools.targets import (
     describe,
     holds_secrets,
     in_thread,
-    locate,
+    locate_readable,
     refusal,
     unsaved,
 )
@@ -22,6 +22,7 @@ from agentd.workspace.editor import OpenDocument
 from agentd.workspace.names import Found
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import digest
+from agentd.workspace.spills import SpilledLines
 from agentd.workspace.text import BinaryContent, Text, decode, lines_of, visible
 
 _LINES = 2_000
@@ -65,10 +66,11 @@ class ReadFile:
         offset = max(0, int(argument(arguments, "offset", 0)))
         limit = max(0, int(argument(arguments, "limit", _LINES)))
         try:
-            found = await locate(context, arguments["file_path"])
+            found = await locate_readable(context, arguments["file_path"])
         except WorkspaceError as error:
             return refusal(error)
-        run = partial(_read, context, found, offset, limit)
+        read = _read_spilled if context.shell.spills.holds(found.place) else _read
+        run = partial(read, context, found, offset, limit)
         return Action(run, ReadSubject(uri=found.place.uri), secret=holds_secrets(found.place))
 
 
@@ -83,6 +85,18 @@ async def _read(context: ToolContext, found: Found, offset: int, limit: int) -> 
     page = render(place.given, content.lines, offset, limit, note=_renamed(found))
     total = len(content.lines)
     details = ReadDetails(uri=place.uri, start_line=page.start, end_line=page.end, total_lines=total)
+    return ToolResult.text(page.text, details)
+
+
+async def _read_spilled(context: ToolContext, found: Found, offset: int, limit: int) -> ToolResult:
+    """The same for output of a command, which can be larger than any file that is read whole."""
+    place = found.place
+    try:
+        lines = await in_thread(SpilledLines, place, _MAX_LINE * 4)
+        page = await in_thread(render, place.given, lines, offset, limit)
+    except WorkspaceError as error:
+        return ToolResult.error(str(error))
+    details = ReadDetails(uri=place.uri, start_line=page.start, end_line=page.end, total_lines=len(lines))
     return ToolResult.text(page.text, details)
 
 
@@ -113,6 +127,14 @@ def _renamed(found: Found) -> str | None:
     return f"(its exact name is {found.place.relative!a})" if found.renamed else None
 
 
+class Lines(Protocol):
+    """The lines of a file: a list, or what reads only those that are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> Iterable[str]: ...
+
+
 @dataclass(frozen=True)
 class Page:
     """A part of a file as the model sees it; 1-based first and last line, both 0 where none is shown."""
@@ -122,7 +144,7 @@ class Page:
     end: int
 
 
-def render(given: str, lines: list[str], offset: int, limit: int, note: str | None = None) -> Page:
+def render(given: str, lines: Lines, offset: int, limit: int, note: str | None = None) -> Page:
     """The lines from `offset` on (from 0), at most `limit` of them and no more than a result may hold."""
     head = f"File: {shown(given)} ({len(lines)} lines total, showing "
     numbered = [

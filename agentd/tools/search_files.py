@@ -7,7 +7,7 @@ from typing import Any
 from agentd.protocol.messages import ReadSubject, SearchDetails, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
 from agentd.tools.search_results import NOTES_BYTES, SEARCH_SECONDS, notes
-from agentd.tools.targets import argument, clipped, holds_secrets, locate, locations, refusal, title
+from agentd.tools.targets import argument, clipped, holds_secrets, locate_readable, locations, refusal, title
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.search import SearchOutcome, run_search
 from agentd.workspace.search_worker import SearchJob
@@ -65,7 +65,7 @@ class SearchFiles:
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """Finds the folder or file; a file that holds secrets is searched only when it is named itself."""
         try:
-            place = (await locate(context, argument(arguments, "path", "."))).place
+            place = (await locate_readable(context, argument(arguments, "path", "."))).place
         except WorkspaceError as error:
             return refusal(error)
         secret = holds_secrets(place)

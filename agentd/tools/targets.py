@@ -66,6 +66,12 @@ def _place(root: Path, given: str) -> Place:
     return place
 
 
+async def locate_readable(context: ToolContext, given: str) -> Found:
+    """The same for tools that only read: kept output of this session's commands counts as well."""
+    spilled = context.shell.spills.find(given)
+    return Found(spilled, renamed=False) if spilled is not None else await locate(context, given)
+
+
 async def unsaved(context: ToolContext, place: Place) -> OpenDocument | None:
     """The open document that stands for the file, when its text is not what is on disk.
 

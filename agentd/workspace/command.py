@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 
 from agentd.workspace.output import LiveFeed, LiveSink, OutputCapture
+from agentd.workspace.spills import Spill
 
 # How long what a command left running may go on, so that a `tee` behind it can finish.
 LINGER_SECONDS = 0.2
@@ -24,6 +25,7 @@ KILL_SECONDS = 2.3
 
 _TERMINATE = b"t"
 _READ_BYTES = 64 * 1024
+_ASIDE_BYTES = 8 * 1024
 
 
 class CommandError(Exception):
@@ -54,7 +56,8 @@ class CommandResult:
 
     `exit_code` is None and `signal` a name such as `SIGTERM` where a signal ended it; both are None where
     even SIGKILL did not end it in time. `duration` is in seconds. `text` is its output made fit for the model
-    (see `output.py`), `truncated` whether that leaves something out of the `total_bytes` it printed.
+    (see `output.py`), `truncated` whether that leaves something out of the `total_bytes` it printed. `aside`
+    is what it said beside its output, at most 8 KB.
     `leftovers`: it left processes running, which were killed. `survivors` counts processes that could not be
     killed, such as those of another user.
     """
@@ -68,19 +71,44 @@ class CommandResult:
     timed_out: bool
     leftovers: bool
     survivors: int
+    aside: bytes = b""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run, and where. `aside` is the number of a descriptor on which it may say something aside."""
+
+    argv: Sequence[str]
+    cwd: Path
+    env: Mapping[str, str]
+    aside: int | None = None
 
 
 class Command:
     """One command, as its warden tells of it."""
 
-    def __init__(self, warden: socket.socket, program: str, cwd: Path) -> None:
-        """Takes over the socket of a warden that waits. Raises OSError when there is no pipe to be had."""
-        self._output_write_end: int | None
-        self._output, self._output_write_end = os.pipe()
+    def __init__(self, warden: socket.socket, job: Job, spill: Spill | None = None) -> None:
+        """Takes over the socket of a warden that waits. Raises OSError when there is no pipe to be had.
+
+        `spill` gets the output when it is too long to be shown.
+        """
+        self._output, write_end = os.pipe()
+        self._write_ends = [write_end]
+        self._aside = -1
+        if job.aside is not None:
+            try:
+                self._aside, write_end = os.pipe()
+            except OSError:
+                self._close_ends()
+                raise
+            self._write_ends.append(write_end)
+            os.set_blocking(self._aside, False)
         os.set_blocking(self._output, False)
         self._warden = warden
-        self._program = program
-        self._cwd = cwd
+        self._program = job.argv[0]
+        self._cwd = job.cwd
+        self._spill = spill
+        self._said_aside = b""
         self._capture = OutputCapture()
         self._live = LiveFeed()
         self._output_ended = anyio.Event()
@@ -91,8 +119,8 @@ class Command:
         self._gone = self._warden_left = self._lost = self._leftovers = False
         self._survivors = 0
 
-    async def run(self, job: bytes, timeout: float, output: LiveSink) -> bool:
-        """See it through to its end, and to the end of all it started. Whether its time ran out."""
+    async def run(self, job: bytes, limit: anyio.CancelScope, output: LiveSink) -> bool:
+        """See it through to its end, and to the end of all it started. Whether `limit` ended it."""
         reading = anyio.CancelScope(shield=True)  # a command that cleans up after SIGTERM may print a lot
         watcher_failed: list[Exception] = []
         async with anyio.create_task_group() as tasks:
@@ -107,13 +135,14 @@ class Command:
             tasks.start_soon(self._read_output, reading)
             tasks.start_soon(forward)
             try:
-                timed_out = await self._live_and_die(job, timeout)
+                timed_out = await self._live_and_die(job, limit)
             finally:
                 reading.cancel()
                 self._live.feed(self._capture.finish())
                 self._live.close()
         if watcher_failed:
             raise watcher_failed[0]
+        await self._keep_overflow()  # the last line, which no line end followed
         return timed_out
 
     def result(self, timed_out: bool, duration: float) -> CommandResult:
@@ -133,6 +162,7 @@ class Command:
             timed_out=timed_out,
             leftovers=self._leftovers,
             survivors=self._survivors,
+            aside=self._said_aside,
         )
 
     def terminate(self) -> None:
@@ -144,24 +174,29 @@ class Command:
 
     def release(self) -> socket.socket | None:
         """Let go of it. Gives back the warden where it is free for another command."""
-        os.close(self._output)
-        self._close_write_end()
+        self._close_ends()
         if self._gone and not (self._has_orders or self._lost or self._warden_left):
             return self._warden
         self._warden.close()  # it kills what is left, and ends
         return None
 
-    def _close_write_end(self) -> None:
-        if self._output_write_end is not None:
-            os.close(self._output_write_end)
-            self._output_write_end = None
+    def _close_ends(self) -> None:
+        self._close_write_ends()
+        os.close(self._output)
+        if self._aside >= 0:
+            os.close(self._aside)
 
-    async def _live_and_die(self, job: bytes, timeout: float) -> bool:
+    def _close_write_ends(self) -> None:
+        while self._write_ends:
+            os.close(self._write_ends.pop())
+
+    async def _live_and_die(self, job: bytes, limit: anyio.CancelScope) -> bool:
         try:
-            with anyio.move_on_after(timeout) as limit:
+            with limit:
                 await self._send(job)
                 while self._status is None and not self._gone:
                     await self._hear()
+                self._hear_aside()
             if not limit.cancelled_caught:
                 with anyio.move_on_after(LINGER_SECONDS):
                     await self._output_ended.wait()
@@ -193,19 +228,19 @@ class Command:
             await self._hear()
 
     async def _send(self, job: bytes) -> None:
-        """Give the warden its job, and with the first byte the pipe for the output."""
+        """Give the warden its job, and with the first byte the pipes that the command writes to."""
         left = memoryview(job)
         while left:
             try:
-                if self._output_write_end is None:
+                if not self._write_ends:
                     left = left[self._warden.send(left) :]
                 else:
-                    left = left[socket.send_fds(self._warden, [left], [self._output_write_end]) :]
-                    self._close_write_end()
+                    left = left[socket.send_fds(self._warden, [left], self._write_ends) :]
+                    self._close_write_ends()
             except BlockingIOError:
                 await anyio.wait_writable(self._warden)
             except ConnectionError:
-                self._close_write_end()
+                self._close_write_ends()
                 return  # the warden was killed: its end of file tells
         self._has_job = True
 
@@ -250,25 +285,39 @@ class Command:
                 if not data:
                     break
                 self._live.feed(self._capture.feed(data))
+                await self._keep_overflow()
             self._output_ended.set()
 
+    async def _keep_overflow(self) -> None:
+        overflow = self._capture.take_overflow()
+        if self._spill:
+            await self._spill.write(overflow)
 
-def encode_job(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> bytes:
+    def _hear_aside(self) -> None:
+        """What the first process said before it ended; there is no end of file while others hold the pipe."""
+        if self._aside >= 0:
+            with suppress(BlockingIOError):
+                self._said_aside = os.read(self._aside, _ASIDE_BYTES)
+
+
+def encode_job(job: Job) -> bytes:
     """The message that tells a warden what to run. Raises `SpawnError` when nothing can run it."""
-    program = argv[0] if "/" in argv[0] else shutil.which(argv[0], path=env.get("PATH", os.defpath))
+    name = job.argv[0]
+    program = name if "/" in name else shutil.which(name, path=job.env.get("PATH", os.defpath))
     if program is None:
-        raise spawn_error(argv[0], cwd, errno.ENOENT, "exec")
+        raise spawn_error(name, job.cwd, errno.ENOENT, "exec")
     try:
-        job = {
+        message = {
             "program": _wire(program),
-            "argv": [_wire(argument) for argument in argv],
-            "cwd": _wire(str(cwd)),
-            "env": {_wire(name): _wire(value) for name, value in env.items()},
+            "argv": [_wire(argument) for argument in job.argv],
+            "cwd": _wire(str(job.cwd)),
+            "env": {_wire(variable): _wire(value) for variable, value in job.env.items()},
+            "aside": job.aside,
         }
     except UnicodeEncodeError as error:
-        message = f"Cannot start {argv[0]}: {error.object[error.start : error.end]!a} is no character."
-        raise SpawnError(message, errno.EILSEQ) from error
-    text = json.dumps(job).encode()
+        refusal = f"Cannot start {name}: {error.object[error.start : error.end]!a} is no character."
+        raise SpawnError(refusal, errno.EILSEQ) from error
+    text = json.dumps(message).encode()
     return len(text).to_bytes(4, "big") + text
 
 

@@ -4,6 +4,9 @@ An allow list, since no pattern knows every secret (`PGPASSWORD`, a token in `MY
 not named here does not reach commands. What is allowed by name is still refused when its name speaks of a
 secret, or its value is an address with a password in it. On top come settings without which commands wait for
 someone to answer, open an editor or page their output.
+
+The user can pass more variables by name, whatever their names say: that is the user's own decision. Keys of
+model providers never pass.
 """
 
 import re
@@ -68,10 +71,10 @@ _FIXED = {
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def command_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """The environment for commands, out of the daemon's own (`os.environ`)."""
+def command_environment(base: Mapping[str, str], passed: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for commands, out of the daemon's own (`os.environ`) and what the user passes on."""
     inherited = {name: value for name, value in base.items() if _may_pass(name, value)}
-    return {"PATH": _DEFAULT_PATH} | inherited | _FIXED
+    return {"PATH": _DEFAULT_PATH} | inherited | dict(passed or {}) | _FIXED
 
 
 def _may_pass(name: str, value: str) -> bool:

@@ -1,8 +1,9 @@
 """What a command prints: a bounded copy for the model, and a bounded stream for the user who watches.
 
-Both work at the source, as bytes come, so that a command that prints for ever costs no memory and is never
-kept waiting. The model's copy is cleaned before it is cut: no terminal control sequences (ECMA-48), and of a
-line that was rewritten in place (a progress bar) only its last state. The live stream is the raw text.
+Both work at the source, as bytes come, so that a command that prints for ever costs no memory and never waits
+for whoever watches. The model's copy is cleaned before it is cut: no terminal control sequences (ECMA-48),
+and of a line that was rewritten in place (a progress bar) only its last state. The live stream is the raw
+text.
 """
 
 import codecs
@@ -50,8 +51,47 @@ class OutputCapture:
     def __init__(self, limit: int = RESULT_BYTES) -> None:
         self.total_bytes = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._shown = ShownText(limit, with_overflow=True)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether `text` leaves something out."""
+        return self._shown.truncated
+
+    @property
+    def text(self) -> str:
+        """What was kept, with a marker where text was cut."""
+        return self._shown.text
+
+    def feed(self, data: bytes) -> str:
+        """Take output as it was read, and give it back as text: bytes that are no UTF-8 become U+FFFD."""
+        self.total_bytes += len(data)
+        text = self._decoder.decode(data)
+        self._shown.feed(text)
+        return text
+
+    def finish(self) -> str:
+        """The output is over. Gives back what was left of a character that never became whole."""
+        text = self._decoder.decode(b"", final=True)
+        self._shown.feed(text)
+        self._shown.finish()
+        return text
+
+    def take_overflow(self) -> bytes:
+        """What came since the last time of an output that is too long: the first time, all of it so far."""
+        return self._shown.take_overflow()
+
+
+class ShownText:
+    """Text as the model is shown it: cleaned, the middle cut when it is too long, or taken piece by piece.
+
+    `with_overflow`: what is cut waits for `take_overflow`, which has to be called.
+    """
+
+    def __init__(self, limit: int = RESULT_BYTES, *, with_overflow: bool = False) -> None:
+        self._limit = limit
         self._cleaner = TerminalText()
-        self._kept = _HeadAndTail(limit)
+        self._kept = _HeadAndTail(limit, with_overflow)
 
     @property
     def truncated(self) -> bool:
@@ -63,18 +103,24 @@ class OutputCapture:
         """What was kept, with a marker where text was cut."""
         return self._kept.text()
 
-    def feed(self, data: bytes) -> str:
-        """Take output as it was read, and give it back as text: bytes that are no UTF-8 become U+FFFD."""
-        self.total_bytes += len(data)
-        text = self._decoder.decode(data)
+    def feed(self, text: str) -> None:
+        """Take more text."""
         self._kept.add(self._cleaner.feed(text))
-        return text
 
-    def finish(self) -> str:
-        """The output is over. Gives back what was left of a character that never became whole."""
-        text = self._decoder.decode(b"", final=True)
-        self._kept.add(self._cleaner.feed(text) + self._cleaner.finish())
-        return text
+    def finish(self) -> None:
+        """Take in the last line, which no line end follows yet."""
+        self._kept.add(self._cleaner.finish())
+
+    def take_overflow(self) -> bytes:
+        """See `OutputCapture.take_overflow`."""
+        return self._kept.take_overflow()
+
+    def take(self) -> tuple[str, bool]:
+        """The text since the last time, an unfinished line included, and whether it leaves something out."""
+        self.finish()
+        text, truncated = self.text, self.truncated
+        self._kept = _HeadAndTail(self._limit, with_overflow=False)
+        return text, truncated
 
 
 class TerminalText:
@@ -159,13 +205,15 @@ def _without_backspaces(text: str) -> str:
 class _HeadAndTail:
     """The first and the last bytes of a text of any length, in bounded memory."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, with_overflow: bool) -> None:
         self._limit = limit
+        self._with_overflow = with_overflow
         self._head_limit = limit * 2 // 5  # errors come last: the tail is worth more
         self._tail_limit = limit - self._head_limit
         self._head = bytearray()
         self._tail = bytearray()
         self._total = 0
+        self._overflow = bytearray()
 
     @property
     def is_cut(self) -> bool:
@@ -173,12 +221,19 @@ class _HeadAndTail:
 
     def add(self, text: str) -> None:
         data = text.encode()
+        if self._with_overflow and self._total + len(data) > self._limit:
+            # Until it became too long, head and tail were all of it.
+            self._overflow += data if self.is_cut else self._head + self._tail + data
         self._total += len(data)
         room = self._head_limit - len(self._head)
         self._head += data[:room]
         self._tail += data[room:][-self._tail_limit :]
         if len(self._tail) > 2 * self._tail_limit:
             del self._tail[: -self._tail_limit]
+
+    def take_overflow(self) -> bytes:
+        overflow, self._overflow = bytes(self._overflow), bytearray()
+        return overflow
 
     def text(self) -> str:
         if not self.is_cut:

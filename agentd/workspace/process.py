@@ -8,7 +8,8 @@ The rules:
   returns.
 - The output is read as it comes, never waiting for whoever watches it.
 - A command inherits the environment and folder it is given, the umask and the limits of this process, and
-  nothing else: no descriptor, no terminal, no signal setting. Its standard input is empty.
+  nothing else: no terminal, no signal setting, no descriptor but the one it was promised. Its standard input
+  is empty.
 - When this process dies, however it dies, the wardens see the end of their sockets and kill their commands.
 """
 
@@ -26,8 +27,9 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from agentd.workspace.command import Command, CommandError, CommandResult, encode_job, spawn_error
+from agentd.workspace.command import Command, CommandError, CommandResult, Job, encode_job, spawn_error
 from agentd.workspace.output import LiveSink
+from agentd.workspace.spills import Spill
 
 # Until the keeper is given up when all ends.
 FAREWELL_SECONDS = 1.0
@@ -68,13 +70,16 @@ class Processes:
         *,
         cwd: Path,
         env: Mapping[str, str],
-        timeout: float,
+        timeout: float | anyio.CancelScope,
         output: LiveSink = _unwatched,
+        spill: Spill | None = None,
+        aside: int | None = None,
     ) -> CommandResult:
-        """Run a command to its end. `timeout` is in seconds.
+        """Run a command to its end. `timeout` is in seconds, or a scope of the caller's with the same effect.
 
         `argv[0]` is looked up on the PATH of `env` unless it holds a slash. `output` gets the live text, and
-        may wait without holding up the command.
+        may wait without holding up the command. `spill` gets the output when it is too long to be shown. On
+        descriptor `aside` the command may say something beside its output (see `CommandResult`).
 
         Raises `SpawnError` when it cannot start, `LostCommandError` when its warden was killed, and what
         `output` raises (the command is stopped then). When the call is cancelled or raises, the command is
@@ -82,12 +87,15 @@ class Processes:
         """
         await anyio.lowlevel.checkpoint_if_cancelled()  # what is cancelled already must not begin
         began = anyio.current_time()
-        job = encode_job(argv, cwd, env)
+        job = Job(argv, cwd, env, aside)
+        message = encode_job(job)
         with _refusals_named(argv[0], cwd):
-            command = await self._place(argv[0], cwd)
+            command = await self._place(job, spill)
         self._running.add(command)
+        if not isinstance(timeout, anyio.CancelScope):
+            timeout = anyio.CancelScope(deadline=began + timeout)
         try:
-            timed_out = await command.run(job, timeout, output)
+            timed_out = await command.run(message, timeout, output)
             return command.result(timed_out, anyio.current_time() - began)
         finally:
             self._running.discard(command)
@@ -113,11 +121,11 @@ class Processes:
                 await self._keeper.close()
                 self._keeper = None
 
-    async def _place(self, program: str, cwd: Path) -> Command:
-        """A command without its job yet. Raises OSError when there are no resources for one."""
-        warden = await self._free_warden(program)
+    async def _place(self, job: Job, spill: Spill | None) -> Command:
+        """A command that has not begun. Raises OSError when there are no resources for one."""
+        warden = await self._free_warden(job.argv[0])
         try:
-            return Command(warden, program, cwd)
+            return Command(warden, job, spill)
         except OSError:
             warden.close()
             raise

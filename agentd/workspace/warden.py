@@ -8,8 +8,9 @@ nothing to do and takes the next command none:
        └──────── a socket for each warden ────────┘
 
 Over `FD` the daemon sends one byte and the far end of a new socket, for which the keeper forks a warden. On
-its socket the warden reads a job (a length of 4 bytes, big endian, with the write end of the pipe for the
-output; then JSON, in which byte strings travel as Latin-1), then orders of one byte, and writes lines:
+its socket the warden reads a job, then orders of one byte, and writes lines. A job is a length of 4 bytes
+(big endian) with the write ends of the pipe for the output and, where it names a descriptor `aside`, of one
+for that; then JSON, in which byte strings travel as Latin-1. The lines:
 
     failed WHAT ERRNO      nothing was started; WHAT is `fork`, `cwd` or `exec`
     exit STATUS            the command's first process ended, with this wait status
@@ -203,17 +204,18 @@ class Warden:
         """Serve until the daemon or the keeper is gone, or what cannot be killed makes the tree unclean."""
         with contextlib.suppress(ConnectionError):  # the daemon has let go of this warden
             while not self._survivors and (received := self._receive_job()):
-                job, output = received
+                job, pipes = received
                 try:
-                    started = self._start(output, **job)
+                    started = self._start(pipes, **job)
                 finally:
-                    os.close(output)  # else the daemon would never see the end of the output
+                    for pipe in pipes:  # else the daemon would never see the end of the output
+                        os.close(pipe)
                 if started:
                     self._see_through()
                 os.chdir("/")  # nobody's folder is held by a warden that waits
 
-    def _receive_job(self) -> tuple[dict[str, Any], int] | None:
-        """What to run, and where its output goes; None when there will be nothing more."""
+    def _receive_job(self) -> tuple[dict[str, Any], list[int]] | None:
+        """What to run, and the pipes that it writes to; None when there will be nothing more."""
         while True:
             ready = {source for source, _ in self._poll.poll()}
             if self._lifeline in ready:
@@ -221,15 +223,27 @@ class Warden:
             if self._control.fileno() in ready:
                 break
             self._exits.clear()
-        header, fds, _, _ = socket.recv_fds(self._control, 4, 1, socket.MSG_WAITALL)
+        header, pipes, _, _ = socket.recv_fds(self._control, 4, 2, socket.MSG_WAITALL)
         size = int.from_bytes(header, "big")
         text = self._control.recv(size, socket.MSG_WAITALL) if len(header) == 4 else b""
-        if not fds or not text or len(text) < size:
+        if not pipes or not text or len(text) < size:
             return None
-        os.set_inheritable(fds[0], False)
-        return json.loads(text), fds[0]
+        for pipe in pipes:
+            os.set_inheritable(pipe, False)
+        job = json.loads(text)
+        if len(pipes) < 1 + (job["aside"] is not None):  # no descriptor was free for it
+            return None
+        return job, pipes
 
-    def _start(self, output: int, program: str, argv: list[str], cwd: str, env: dict[str, str]) -> bool:
+    def _start(
+        self,
+        pipes: list[int],
+        program: str,
+        argv: list[str],
+        cwd: str,
+        env: dict[str, str],
+        aside: int | None,
+    ) -> bool:
         """Start the command with nothing of ours: no descriptor, signal setting or terminal."""
         step = "cwd"
         try:
@@ -241,8 +255,9 @@ class Warden:
                 {name.encode("latin-1"): value.encode("latin-1") for name, value in env.items()},
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, output, 1),
-                    (os.POSIX_SPAWN_DUP2, output, 2),
+                    (os.POSIX_SPAWN_DUP2, pipes[0], 1),
+                    (os.POSIX_SPAWN_DUP2, pipes[0], 2),
+                    *([] if aside is None else [(os.POSIX_SPAWN_DUP2, pipes[1], aside)]),
                 ],
                 setsid=True,
                 setsigmask=(),

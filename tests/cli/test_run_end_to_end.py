@@ -141,7 +141,11 @@ def test_json_has_the_protocols_events_and_result(place: Place) -> None:
 
 
 def test_keys_of_the_command_cannot_be_read_by_what_the_model_runs(place: Place) -> None:
-    place.env["PROVIDER_API_KEY"] = "canary-value"
+    place.env["PROVIDER_API_KEY"] = place.env["MODEL_LOGIN"] = "canary-value"
+    Path(place.env["AGENTD_CONFIG"]).write_text(
+        '[providers.own]\napi = "openai-chat"\nbase_url = "http://127.0.0.1:9/v1"\n'
+        'api_key_env = "MODEL_LOGIN"\n'
+    )
     code, out, _ = place.run(
         call("bash", command="cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' > seen; env >> seen"),
         text("Done."),

@@ -336,6 +336,44 @@ n = 2
     }
 
 
+def test_variables_to_pass_on_are_named_by_the_user(path: Path) -> None:
+    settings = loaded(path, '[environment]\npass = ["PGPASSWORD", "LD_LIBRARY_PATH", "_x1"]\n')
+    assert (settings.passed, settings.problems) == (("PGPASSWORD", "LD_LIBRARY_PATH", "_x1"), ())
+    assert loaded(path, "").passed == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ('pass = "A"', ":2: environment.pass: has to be an array, not a string"),
+        ("pass = [1]", ":2: environment.pass: has to be an array of strings, none of them empty"),
+        ('pass = ["A=b"]', ':2: environment.pass: "A=b" is not the name of an environment variable'),
+        ('set = ["A"]', ":2: environment.set: "),
+        (
+            'pass = ["OPENAI_API_KEY"]',
+            ':2: environment.pass: OPENAI_API_KEY holds the key of provider "openai", which no command may '
+            "see; give commands one of their own in another variable",
+        ),
+        (
+            f'pass = ["MODEL_LOGIN"]\n[providers.own]\n{PROVIDER}api_key_env = "MODEL_LOGIN"',
+            ':2: environment.pass: MODEL_LOGIN holds the key of provider "own"',
+        ),
+    ],
+)
+def test_what_commands_may_not_see_or_what_is_no_name_is_refused(
+    path: Path, table: str, message: str
+) -> None:
+    settings = loaded(path, f"[environment]\n{table}\n")
+    assert complaint(settings).startswith(f"{path}{message}")
+    assert settings.passed == ()
+
+
+def test_the_rest_of_the_names_counts_all_the_same(path: Path) -> None:
+    settings = loaded(path, '[environment]\npass = ["A", "OPENAI_API_KEY", "b c", "D"]\n')
+    assert settings.passed == ("A", "D")
+    assert len(settings.problems) == 2
+
+
 def test_folders_follow_the_variables_and_else_the_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,18 @@ def interrupt(daemon: Daemon) -> None:
     daemon.process.send_signal(signal.SIGINT)
 
 
+def hang_up(daemon: Daemon) -> None:
+    daemon.process.send_signal(signal.SIGHUP)
+
+
+def drop_connection(daemon: Daemon) -> None:
+    """All that comes with a lost SSH connection, the pipes first."""
+    daemon.process.send_signal(signal.SIGSTOP)
+    daemon.close_stdout()
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.process.send_signal(signal.SIGCONT)
+
+
 def close_output(daemon: Daemon) -> None:
     daemon.close_stdout()
 
@@ -52,6 +64,7 @@ ENDS: dict[str, tuple[End, int]] = {
     "end-of-input": (end_input, 0),
     "sigterm": (terminate, 143),
     "sigint": (interrupt, 130),
+    "sighup": (hang_up, 129),
     "closed-stdout": (close_output, 1),
     "broken-framing": (break_framing, 2),
 }
@@ -188,6 +201,13 @@ def test_an_end_with_a_tool_running_leaves_no_process_and_a_whole_session(
     running = Running(home)
     end(running.daemon)
     assert running.daemon.exit_code() == code
+    running.assert_interrupted()
+
+
+def test_a_dropped_connection_with_a_tool_running_leaves_no_process_and_a_whole_session(home: Home) -> None:
+    running = Running(home)
+    drop_connection(running.daemon)
+    assert running.daemon.exit_code() in (1, 129), "whichever it sees first"
     running.assert_interrupted()
 
 

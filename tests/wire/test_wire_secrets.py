@@ -2,14 +2,28 @@
 
 import itertools
 import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from wire.chat import Chat
 from wire.harness import initialize_params
 from wire.home import Home
+from wire.processes import until
 from wire.scripts import reply, tool
 
 CANARY = "sk-canary-0123456789abcdef"
+
+
+# What every process above a command was started with: the warden, the keeper, the daemon.
+ANCESTORS = (
+    "pid=$PPID; for level in 1 2 3; do echo stands above it: $pid; "
+    "cat /proc/$pid/environ /proc/$pid/cmdline | tr '\\0' ' '; pid=$(ps -o ppid= $pid | tr -d ' '); done"
+)
 
 
 @pytest.fixture
@@ -17,14 +31,16 @@ def canaries(home: Home) -> dict[str, str]:
     """Environment with keys, and a configuration that names one of them."""
     home.config.write_text(
         '[providers.local]\napi = "openai-chat"\nbase_url = "http://127.0.0.1:9/v1"\n'
-        'api_key_env = "LOCAL_API_KEY"\n[providers.local.models.some]\ncontext_window = 1000\n'
+        'api_key_env = "MODEL_LOGIN"\n[providers.local.models.some]\ncontext_window = 1000\n'
+        '[environment]\npass = ["PASSED_ON", "SECOND_NAME"]\n'
     )
-    names = ("LOCAL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
+    names = ("MODEL_LOGIN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "HF_TOKEN")
     return {name: f"{CANARY}-{name}" for name in names}
 
 
 def test_no_key_leaves_the_daemon(home: Home, canaries: dict[str, str]) -> None:
-    daemon = home.spawn("--allow-full", **canaries)
+    record = home.path / "recorded.jsonl"
+    daemon = home.spawn("--allow-full", f"--record={record}", **canaries)
     daemon.keep_bytes = True
     options = {"trusted": True, "credentials": {"anthropic": f"{CANARY}-option"}}
     daemon.call("initialize", initialize_params(options))
@@ -33,7 +49,7 @@ def test_no_key_leaves_the_daemon(home: Home, canaries: dict[str, str]) -> None:
     assert daemon.call("agentd/credentials/set", secret) == {}
     daemon.refused("agentd/credentials/set", {"provider": ["x"], "secret": f"{CANARY}-bad"})
     daemon.refused("agentd/credentials/set", {"provider": "x", "secret": {"value": f"{CANARY}-bad"}})
-    commands = ["env", "cat /proc/self/environ", "tr '\\0' '\\n' < /proc/$PPID/environ"]
+    commands = ["env", "cat /proc/self/environ", f"{ANCESTORS}; ps eaxww; seq 100000"]
     calls = [tool("bash", {"command": command}, f"call-{n}") for n, command in enumerate(commands)]
     chat = Chat(daemon, home.workspace(), model=home.script(reply(*calls), reply("done")), mode="full")
     assert chat.run()["text"] == "done"
@@ -48,9 +64,67 @@ def test_no_key_leaves_the_daemon(home: Home, canaries: dict[str, str]) -> None:
     assert daemon.exit_code() == 0
     outputs = [p["event"] for p in chat.notifications() if p["event"]["type"] == "tool_execution_end"]
     assert "PATH=" in json.dumps(outputs[0])
-    assert CANARY.encode() not in daemon.received
-    assert CANARY.encode() not in daemon.errors
-    assert CANARY.encode() not in home.journal()
+    assert "stands above it" in json.dumps(outputs[2])
+    assert b"-m agentd --allow-full" in home.journal(), "the daemon itself was looked at"
+    for place in (daemon.received, daemon.errors, home.journal(), record.read_bytes()):
+        assert CANARY.encode() not in place
+    assert not [path for path in home.path.rglob("*") if CANARY in path.name]
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="reads /proc of a closed process as root"
+)
+def test_the_environment_that_the_daemon_was_started_with_holds_no_key_any_more(
+    home: Home, canaries: dict[str, str]
+) -> None:
+    """Before the first prompt: a key that nobody has asked for yet is a key as well."""
+    daemon = home.spawn(**canaries)
+    daemon.initialize({"trusted": True, "credentials": {"anthropic": f"{CANARY}-option"}})
+    daemon.call("agentd/credentials/set", {"provider": "openai", "secret": f"{CANARY}-set"})
+    seen = Path(f"/proc/{daemon.pid}/environ").read_bytes()
+    assert b"MODEL_LOGIN=\0" in seen
+    assert f"AGENTD_DATA={home.data}".encode() in seen, "the rest stands where it stood"
+    assert CANARY.encode() not in seen
+    assert CANARY.encode() not in Path(f"/proc/{daemon.pid}/cmdline").read_bytes()
+
+
+def test_variables_that_the_user_passes_on_reach_commands_and_keys_of_providers_do_not(
+    home: Home, canaries: dict[str, str]
+) -> None:
+    same = canaries["OPENAI_API_KEY"]
+    daemon = home.spawn("--allow-full", **canaries, PASSED_ON="to commands", SECOND_NAME=same, OTHER="x")
+    daemon.initialize()
+    chat = Chat(
+        daemon,
+        home.workspace(),
+        model=home.script(reply(tool("bash", {"command": "env"})), reply("x")),
+        mode="full",
+    )
+    chat.run()
+    said = json.dumps(chat.event("tool_execution_end"))
+    assert "PASSED_ON=to commands" in said
+    assert "OTHER=" not in said
+    assert CANARY not in said
+    until(lambda: b"SECOND_NAME is not passed to commands" in daemon.errors, "the log says so")
+
+
+def test_a_dying_daemon_leaves_no_core_file(home: Home, canaries: dict[str, str]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    try:
+        ordinary = [sys.executable, "-c", "import os; os.abort()"]
+        subprocess.run(ordinary, cwd=home.path, capture_output=True, check=False)
+        if not list(home.path.glob("core*")):
+            pytest.skip("the system writes no core files into the working directory")
+        for core in home.path.glob("core*"):
+            core.unlink()
+        daemon = home.spawn(**canaries)
+        daemon.initialize()
+        daemon.process.send_signal(signal.SIGABRT)
+        assert daemon.exit_code() == -signal.SIGABRT
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+    assert not list(home.path.glob("core*"))
 
 
 def test_a_key_in_a_bad_option_is_not_echoed(home: Home) -> None:

@@ -97,3 +97,10 @@ def test_settings_against_waiting_win_over_the_users_own():
 
 def test_there_is_always_a_path():
     assert "/usr/bin" in command_environment({})["PATH"].split(":")
+
+
+def test_what_the_user_passes_on_passes_whatever_its_name_says():
+    environment = command_environment({"LD_LIBRARY_PATH": "/daemon"}, {"PGPASSWORD": "pw", "PAGER": "less"})
+    assert environment["PGPASSWORD"] == "pw"
+    assert "LD_LIBRARY_PATH" not in environment
+    assert environment["PAGER"] == "cat", "but nothing makes commands wait"

@@ -1,13 +1,14 @@
 """The model's copy of an output, and the live stream."""
 
 import time
+import tracemalloc
 
 import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentd.workspace.output import RESULT_BYTES, LiveFeed, OutputCapture, TerminalText, clean
+from agentd.workspace.output import RESULT_BYTES, LiveFeed, OutputCapture, ShownText, TerminalText, clean
 
 ESC = "\x1b"
 
@@ -161,6 +162,48 @@ def test_cleaning_comes_before_the_cut():
     assert capture.total_bytes > RESULT_BYTES
     assert capture.text == "19999%\n"
     assert not capture.truncated
+
+
+def test_overflow_is_all_of_an_output_that_is_cut_and_nothing_of_another():
+    capture = OutputCapture(limit=1000)
+    capture.feed(b"x" * 600 + b"\n")
+    capture.feed(b"y" * 399)
+    assert capture.take_overflow() == b""
+    capture.finish()
+    assert (capture.truncated, capture.take_overflow()) == (False, b"")
+    capture = OutputCapture(limit=1000)
+    capture.feed(b"x" * 600 + b"\n")
+    capture.feed(b"y" * 399 + b"\n")
+    assert capture.take_overflow() == b"x" * 600 + b"\n" + b"y" * 399 + b"\n"
+    capture.feed(b"\x1b[1mz\x1b[m\nno line end")
+    assert capture.take_overflow() == b"z\n"
+    capture.finish()
+    assert (capture.take_overflow(), capture.take_overflow()) == (b"no line end", b"")
+
+
+def test_text_is_taken_piece_by_piece_each_cut_by_itself():
+    shown = ShownText(limit=1000)
+    shown.feed("one\nhalf a li")
+    assert shown.take() == ("one\nhalf a li", False)
+    shown.feed("ne\n")
+    assert shown.take() == ("ne\n", False)
+    shown.feed("a line\n" * 1000)
+    text, is_cut = shown.take()
+    assert is_cut
+    assert len(text) <= 1000
+    assert shown.take() == ("", False)
+
+
+def test_text_that_nobody_takes_costs_bounded_memory():
+    shown = ShownText()
+    tracemalloc.start()
+    try:
+        for _ in range(300):
+            shown.feed("a line of text\n" * 10_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
 
 
 async def test_live_text_arrives_raw_and_in_order():

@@ -4,8 +4,10 @@ import errno
 import os
 import resource
 import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest_asyncio
 from living import PATH, appears, children, environment_of, living, new_mark, run
 
 from agentd.workspace import process
-from agentd.workspace.command import SpawnError
+from agentd.workspace.command import CommandResult, SpawnError
 from agentd.workspace.output import RESULT_BYTES
 from agentd.workspace.process import Processes
 
@@ -227,6 +229,25 @@ async def test_what_ignores_sigterm_is_killed_when_time_runs_out(processes: Proc
     assert living(mark) == []
 
 
+@pytest.mark.parametrize("jump", [86_400, -86_400])
+async def test_a_clock_that_jumps_a_day_neither_ends_nor_holds_a_command(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, jump: float
+):
+    clock = time.time
+
+    async def watch(text: str, left_out: int) -> None:
+        monkeypatch.setattr(time, "time", lambda: clock() + jump)
+        (tmp_path / "go").touch()
+
+    command = "echo ready; until [ -e go ]; do sleep 0.01; done; echo on"
+    result = await processes.run(
+        ["bash", "-c", command], cwd=tmp_path, env={"PATH": PATH}, timeout=60, output=watch
+    )
+    assert (result.text, result.timed_out) == ("ready\non\n", False)
+    assert 0 <= result.duration < 60
+    assert (await run(processes, "sleep 300", timeout=0.3)).timed_out
+
+
 async def test_much_output_while_cleaning_up_does_not_stop_the_clean_up(processes: Processes):
     command = (
         "trap 'head -c 1000000 /dev/zero | tr \"\\0\" x; echo end; exit' TERM; echo ready; sleep 300 & wait"
@@ -295,17 +316,57 @@ async def test_a_watcher_that_fails_ends_the_command_with_its_own_error(processe
     assert living(mark) == []
 
 
-async def test_endless_output_takes_bounded_memory(processes: Processes):
-    before = _resident_bytes()
-    result = await run(processes, "yes", timeout=1)
-    assert result.total_bytes > 1_000_000
-    assert len(result.text.encode()) <= RESULT_BYTES
-    assert result.text.startswith("y\ny\n")
-    assert _resident_bytes() - before < 64_000_000
+MEASURED = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+import anyio
+from pathlib import Path
+from agentd.workspace.process import Processes
+from agentd.workspace.spills import Spills
+
+async def main():
+    async with Processes() as processes:
+        spills = Spills(Path(sys.argv[2]))
+        run = lambda command, timeout: processes.run(
+            ["bash", "-c", command],
+            cwd=Path("/"), env={"PATH": sys.argv[3]}, timeout=timeout, spill=spills.new(),
+        )
+        await run("seq 200000", 60)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        result = await run("yes", 3)
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(result.total_bytes, len(result.text), result.text[:4].split(), (after - peak) * 1024)
+        await spills.close()
+
+anyio.run(main)
+"""
 
 
-def _resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+@linux
+def test_endless_output_takes_bounded_memory(tmp_path: Path):
+    """In a process of its own, so that what other tests left in memory cannot hide it."""
+    root = str(Path(process.__file__).parents[2])
+    arguments = [sys.executable, "-c", MEASURED, root, str(tmp_path / "output"), PATH]
+    said = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout
+    total, shown, *begin, growth = said.replace("'", "").replace("[", "").replace("]", "").split()
+    assert int(total) > 100_000_000, "it printed all the time"
+    assert int(shown) <= RESULT_BYTES
+    assert begin == ["y,", "y"]
+    assert int(growth) < 30_000_000
+
+
+async def test_what_a_command_says_aside_is_no_output(processes: Processes):
+    async def call(command: str, aside: int | None = 198) -> CommandResult:
+        return await processes.run(
+            ["bash", "-c", command], cwd=Path("/"), env={"PATH": PATH}, timeout=60, aside=aside
+        )
+
+    result = await call("echo out; echo aside >&198; sleep 300 & exit 3")
+    assert (result.text, result.aside, result.exit_code) == ("out\n", b"aside\n", 3)
+    assert (await call("head -c 60000 /dev/zero >&198")).aside == bytes(8192), "at most so much"
+    assert (await call("true")).aside == b""
+    result = await call("echo aside >&198", aside=None)
+    assert (result.exit_code, result.aside) == (1, b""), "there is no such descriptor but on request"
 
 
 async def test_a_hundred_commands_leave_no_descriptor_and_no_thread(processes: Processes):

@@ -29,6 +29,7 @@ from agentd.workspace.process import Processes
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux adopts orphans")
 
 DAEMONIZE = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: os.execvp('sleep', ['sleep', '300'])\n    os._exit(0)"  # noqa: E501 - one program text
+PTY = "import os, pty\npid, fd = pty.fork()\nif pid == 0: os.execvp('sleep', ['sleep', '300'])\nprint('ready', flush=True)\nos.wait()"  # noqa: E501 - one program text
 # Ways to run away. Each says `ready` once what it started runs, and stays.
 ESCAPES = {
     "plain child": "sleep 300 & echo ready; wait",
@@ -41,8 +42,9 @@ ESCAPES = {
     "process group of its own": "set -m; sleep 300 & set +m; echo ready; sleep 300",
     "python daemon": f'{sys.executable} -c "{DAEMONIZE}"; echo ready; sleep 300',
     "chain of subshells": "( ( ( setsid sleep 300 & ) & ) & ) & echo ready; exec sleep 300",
-    "storm": "for i in $(seq 200); do setsid -f sleep 300; done; echo ready; sleep 300",
+    "terminal of its own": f'{sys.executable} -c "{PTY}"',
 }
+STORM = "for i in $(seq 200); do setsid -f sleep 300; done; echo ready; sleep 300"
 
 
 @pytest_asyncio.fixture
@@ -54,6 +56,10 @@ async def processes() -> AsyncIterator[Processes]:
 # --- eleven ways of running away -----------------------------------------------------------------
 
 
+def test_there_are_eleven_ways():
+    assert len(ESCAPES) == 11
+
+
 @linux
 async def test_no_way_of_running_away_survives_a_cancel(processes: Processes):
     for name, command in ESCAPES.items():
@@ -61,6 +67,15 @@ async def test_no_way_of_running_away_survives_a_cancel(processes: Processes):
         async with running(processes, command, mark):
             assert has_escaped(mark), name
         assert living(mark) == [], name
+
+
+@linux
+async def test_no_storm_of_two_hundred_sessions_survives(processes: Processes):
+    for _ in range(3):
+        mark = new_mark()
+        async with running(processes, STORM, mark):
+            assert len(living(mark)) > 200
+        assert living(mark) == []
 
 
 @linux
@@ -105,14 +120,15 @@ anyio.run(main)
 def test_no_way_of_running_away_survives_the_death_of_the_daemon():
     mark = new_mark()
     root = str(Path(process.__file__).parents[2])
-    arguments = [sys.executable, "-c", DAEMON, root, PATH, mark, *ESCAPES.values()]
+    commands = [*ESCAPES.values(), STORM]
+    arguments = [sys.executable, "-c", DAEMON, root, PATH, mark, *commands]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as daemon:
         assert daemon.stdout
-        for _ in ESCAPES:
+        for _ in commands:
             assert daemon.stdout.readline() == b"ready\n"
         helpers = children(daemon.pid)
         helpers += [warden for helper in helpers for warden in children(helper)]
-        assert len(helpers) > len(ESCAPES)
+        assert len(helpers) > len(commands)
         assert len(living(mark)) > 200
         daemon.kill()
     assert all_gone(mark)
