@@ -1,8 +1,8 @@
 """What a command prints: a bounded copy for the model, and a bounded stream for the user who watches.
 
 Both work at the source, as bytes come, so that a command that prints for ever costs no memory and never waits
-for whoever watches. The model's copy is clean before it is cut: no control sequences of terminals (ECMA-48), and
-only the last state of a line that was rewritten in place (a progress bar). The live stream is the raw text.
+for whoever watches. The model's copy is cleaned before it is cut: no terminal control sequences (ECMA-48),
+and of a line that was rewritten in place (a progress bar) its last state only. The live stream is raw.
 """
 
 import codecs

@@ -193,6 +193,7 @@ async def test_commands_see_nothing_of_how_it_is_done(shell: ShellCalls, root: P
     result = await shell.run('env | grep -i bash_env; echo "[$BASH_ENV]"; bash -c "echo inner; trap"')
     assert said(result) == "[]\ninner"
     assert "trap" not in said(await shell.run("echo )"))
+    assert said(await shell.run("exec 198>&-")) == "(no output)"
     assert said(await shell.run("set -x; cd sub; true")).startswith("+ cd sub\n+ true\n[")
 
 
