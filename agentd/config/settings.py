@@ -48,10 +48,10 @@ class Settings:
     """What is in force, and why.
 
     `model` is "provider/model". `providers` are those of the file, `built_in` the others that there are.
-    `path` is the file that was read, None where there was none. `origins` says of `model`, `mode`,
-    `allow_full` and each `providers.<name>` that is not plainly built in where it comes from:
-    `<file>:<line>`, `environment <variable>` or `default`. `passed` are the variables that commands get
-    besides those that every command gets.
+    `path` is the file that was read, None where there was none. `passed` are the variables that commands get
+    besides those that every command gets. `origins` says of `model`, `mode`, `allow_full`, `environment.pass`
+    and each `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
+    `environment <variable>` or `default`.
     """
 
     model: str | None = None
@@ -153,6 +153,7 @@ def _settings(
         if allow_full
         else "default",
         **{dotted(("providers", name)): document.origin(("providers", name)) for name in providers},
+        **({"environment.pass": document.origin(("environment", "pass"))} if passed else {}),
         **{
             dotted(("providers", name)): f"environment {variable}"
             for name, variable in variables.items()

@@ -92,6 +92,8 @@ def _catch_strays() -> None:
     def uncaught(
         where: str, kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is SystemExit:
+            return
         details = (kind, error, trace) if error is not None else None
         _log.critical("uncaught in %s: %s", where, kind.__name__, exc_info=details)
 

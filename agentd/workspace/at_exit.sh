@@ -1,3 +1,3 @@
-# Bash reads this first (BASH_ENV). When the shell ends, it tells where it stands, or "-" where its folder is gone.
+# Bash reads this first (BASH_ENV). At its end it tells where it stands, or "-" where that folder is gone.
 unset BASH_ENV
-trap '{ set +x; builtin pwd -P || builtin echo -; } 2>/dev/null >&198' EXIT
+trap '{ builtin pwd -P || builtin echo -; } 2>/dev/null >&198' EXIT

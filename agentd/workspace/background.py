@@ -52,7 +52,6 @@ class BackgroundCommand:
     async def wait(self) -> None:
         """Wait until there is output to be read, or the end."""
         while not self._has_news and not self.ended.is_set():
-            self._changed = anyio.Event()
             await self._changed.wait()
 
     def take(self) -> News:
@@ -70,12 +69,16 @@ class BackgroundCommand:
         """Take more output."""
         self._shown.feed(text if not left_out else f"{text}\n[{left_out} characters are missing here]\n")
         self._has_news = True
-        self._changed.set()
+        self._wake()
 
     def end(self) -> None:
         """It is over."""
         self.ended.set()
+        self._wake()
+
+    def _wake(self) -> None:
         self._changed.set()
+        self._changed = anyio.Event()
 
 
 class Background:

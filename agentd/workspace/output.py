@@ -2,8 +2,7 @@
 
 Both work at the source, as bytes come, so that a command that prints for ever costs no memory and never waits
 for whoever watches. The model's copy is cleaned before it is cut: no terminal control sequences (ECMA-48),
-and of a line that was rewritten in place (a progress bar) only its last state. The live stream is the raw
-text.
+and of a line that was rewritten in place (a progress bar) its last state only. The live stream is raw.
 """
 
 import codecs

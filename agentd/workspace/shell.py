@@ -28,7 +28,7 @@ CLOSE_SECONDS = 4.0
 
 _AT_EXIT = Path(__file__).with_name("at_exit.sh")
 _AT_EXIT_OF_SH = (
-    f"trap '{{ set +x; [ ! -p /dev/fd/{_ASIDE_OF_SH} ] || command pwd -P || echo -; }} "
+    f"trap '{{ [ ! -p /dev/fd/{_ASIDE_OF_SH} ] || command pwd -P || echo -; }} "
     f"2>/dev/null >&{_ASIDE_OF_SH}' EXIT; "
 )
 _GONE = b"-\n"

@@ -141,10 +141,10 @@ def test_a_demo_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
 
 def test_the_doctor_tells_what_is_in_force_and_where_it_comes_from(config: Path, own: dict[str, str]) -> None:
     config.write_text('mode = "edit"\n[providers.local]\napi = "openai-chat"\n'
-                      'base_url = "http://127.0.0.1:9/v1"\napi_key_env = "LOCAL_API_KEY"\n')  # fmt: skip
-    code, out, err = run(
-        "doctor", env={**own, "AGENTD_MODEL": "local/some-model", "LOCAL_API_KEY": "sk-canary"}
-    )
+                      'base_url = "http://127.0.0.1:9/v1"\napi_key_env = "LOCAL_API_KEY"\n'
+                      '[environment]\npass = ["PGPASSWORD"]\n')  # fmt: skip
+    keys = {"LOCAL_API_KEY": "sk-canary", "PGPASSWORD": "sk-canary-too"}
+    code, out, err = run("doctor", env={**own, "AGENTD_MODEL": "local/some-model", **keys})
     assert (code, err) == (0, "")
     for fact in (
         __version__,
@@ -152,6 +152,7 @@ def test_the_doctor_tells_what_is_in_force_and_where_it_comes_from(config: Path,
         f"edit ({config}:1)",
         f"openai-chat at http://127.0.0.1:9/v1 ({config}:2)",
         "key from LOCAL_API_KEY, which is set",
+        f"PGPASSWORD ({config}:7)",
         own["AGENTD_DATA"],
     ):
         assert fact in out

@@ -101,21 +101,26 @@ async def test_the_next_command_mentions_one_that_has_ended(shell: ShellCalls, t
     assert await read(shell) == "(no new output)\n[bg_1 has ended: exit code 0]"
 
 
-async def test_waiting_ends_with_output_with_the_end_or_with_its_time(shell: ShellCalls):
-    await start(shell, "sleep 300")
+async def test_waiting_ends_with_output_with_the_end_or_with_its_time(shell: ShellCalls, tmp_path: Path):
+    await start(shell, "until [ -e go ]; do sleep 0.02; done; echo on; sleep 300")
     began = time.monotonic()
     assert await read(shell, wait_ms=200) == "(no new output)\n[bg_1 is running]"
     assert time.monotonic() - began >= 0.2
-    waiting: list[str] = []
+    with anyio.fail_after(20):
+        for then, shown in (
+            ((tmp_path / "go").touch, "on\n[bg_1 is running]"),
+            (shell.shell.background.get("bg_1").limit.cancel, "[bg_1 ran out of time and was stopped]"),
+        ):
+            looked: list[str] = []
 
-    async def wait() -> None:
-        waiting.append(await read(shell, wait_ms=60_000))
+            async def look(looked: list[str] = looked) -> None:
+                looked.append(await read(shell, wait_ms=60_000))
 
-    with anyio.fail_after(30):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
-            await shell.call("bash_kill", id="bg_1")
-    assert waiting == ["(no new output)\n[bg_1 was stopped]"]
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(look)
+                await anyio.wait_all_tasks_blocked()
+                then()
+            assert looked[0].endswith(shown)
 
 
 async def test_stopping_leaves_nothing_of_it_and_shows_its_last_words(shell: ShellCalls):

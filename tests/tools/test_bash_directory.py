@@ -190,8 +190,10 @@ async def test_what_a_command_says_aside_moves_it_no_further_than_cd(shell: Shel
 
 
 async def test_commands_see_nothing_of_how_it_is_done(shell: ShellCalls, root: Path):
-    result = await shell.run('env | grep -i bash_env; echo "$BASH_ENV"; echo )')
-    assert "agentd" not in said(result)
+    result = await shell.run('env | grep -i bash_env; echo "[$BASH_ENV]"; bash -c "echo inner; trap"')
+    assert said(result) == "[]\ninner"
+    assert "trap" not in said(await shell.run("echo )"))
+    assert said(await shell.run("exec 198>&-")) == "(no output)"
     assert said(await shell.run("set -x; cd sub; true")).startswith("+ cd sub\n+ true\n[")
 
 

@@ -57,12 +57,13 @@ def owner_process(parent: Path) -> "tuple[subprocess.Popen[str], Path]":
 
 def test_what_a_killed_daemon_left_is_swept_and_what_a_living_one_has_is_not(tmp_path: Path):
     process, path = owner_process(tmp_path)
-    with process:
+    try:
         sweep(tmp_path)
         assert path.read_text() == "kept"
+    finally:
         process.kill()
-        process.wait()
-        sweep(tmp_path)
+        process.communicate()
+    sweep(tmp_path)
     assert os.listdir(tmp_path) == []
 
 
