@@ -4,8 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from wire.harness import Daemon
 from wire.home import Home
+
+# A slow machine is no failure: how long an example takes says nothing about whether it is right.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture
