@@ -7,14 +7,15 @@ own words in short: never a page of HTML, never the key, even when the server re
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
 from agentd.protocol.messages import ErrorKind, Usage
 from agentd.providers.base import ProviderError
+from agentd.providers.context_limit import context_limit_in
 from agentd.providers.google_status import details_in_words
 
 EXCERPT = 300
@@ -82,15 +83,22 @@ _NO_TOOLS = re.compile(
     r"|--enable-auto-tool-choice|requires --jinja",
     re.IGNORECASE,
 )
+_REQUEST_IDS = (
+    "x-request-id", "request-id", "x-goog-request-id", "apim-request-id", "x-amzn-requestid", "x-ds-trace-id",
+    "cf-ray",
+)  # fmt: skip
+"""The headers in which servers name a request, the one that support asks for first."""
+_WORD = re.compile(r"[\w.:/@+=-]{1,128}", re.ASCII)
+_STATUS = re.compile(r"[1-5]\d\d")
 _USERINFO = re.compile(r"//[^/\s@]{1,500}@")
 _TAGS = re.compile(r"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Whom we talk to, as error messages need it. `secret` is taken out of every message.
+    """Whom we talk to, as error messages need it. `secret`, the key, is taken out of every message.
 
-    `usual_end` is how a base_url of the API mostly ends.
+    So are the `hidden` values of headers. `usual_end` is how a base_url of the API mostly ends.
     """
 
     provider: str
@@ -98,16 +106,27 @@ class Peer:
     url: str
     secret: str | None = None
     usual_end: str = "/v1"
+    hidden: tuple[str, ...] = field(default=(), repr=False)
 
     def excerpt(self, text: str) -> str:
         """A server's own words in short, on one line, without markup and without the secret."""
         if _TAGS.search(text[:2000]):
             return "the server answered with an HTML page"
-        if self.secret:
-            text = text.replace(self.secret, "[key]")
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
         text = _USERINFO.sub("//", text)
         text = " ".join("".join(c if c.isprintable() else " " for c in text[: 20 * EXCERPT]).split())
         return text if len(text) <= EXCERPT else text[: EXCERPT - 1] + "…"
+
+    def word(self, text: object) -> str | None:
+        """A server's name for something, such as a code; None where it is none, or holds a secret."""
+        if not isinstance(text, str) or not _WORD.fullmatch(text):
+            return None
+        return None if any(secret in text for secret in self._secrets) else text
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return tuple(secret for secret in (self.secret, *self.hidden) if secret)
 
 
 def error_from_response(
@@ -136,7 +155,10 @@ def error_from_response(
         message,
         retryable=retryable,
         status=status,
+        code=_code(peer, codes),
+        request_id=request_id_in(peer, headers, payload),
         retry_after_ms=retry_after_ms(headers, now, evidence),
+        context_limit=context_limit_in(payload, words) if kind == "context_overflow" else None,
     )
 
 
@@ -157,9 +179,28 @@ def error_from_payload(peer: Peer, payload: Any, usage: Usage | None = None) -> 
         message,
         retryable=kind in RETRYABLE,
         status=status,
+        code=_code(peer, codes),
+        request_id=request_id_in(peer, {}, payload),
         retry_after_ms=retry_after_ms({}, 0.0, evidence),
+        context_limit=context_limit_in(payload, words) if kind == "context_overflow" else None,
         usage=usage,
     )
+
+
+def request_id_in(peer: Peer, headers: Mapping[str, str], payload: Any = None) -> str | None:
+    """A server's name for a request, from the body of an error or an answer's headers, in lower case."""
+    said = payload if isinstance(payload, Mapping) else {}
+    inner = said.get("error")
+    bodies = (said, inner if isinstance(inner, Mapping) else {})
+    ids = (body.get(name) for body in bodies for name in ("request_id", "requestId"))
+    named = (headers.get(name) for name in _REQUEST_IDS)
+    return next((word for word in map(peer.word, (*ids, *named)) if word is not None), None)
+
+
+def _code(peer: Peer, codes: Sequence[str]) -> str | None:
+    """The server's own code for a failure: the first that is no mere HTTP status."""
+    told = (peer.word(code) for code in codes if not _STATUS.fullmatch(code))
+    return next((code for code in told if code is not None), None)
 
 
 def redirect_error(peer: Peer, status: int, location: str) -> ProviderError:

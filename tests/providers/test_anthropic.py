@@ -335,8 +335,3 @@ async def test_an_image_for_a_model_without_eyes_sends_nothing(server: Anthropic
     _, error = await fail(Anthropic("local", server.base_url, KEY), asked)
     assert error.kind == "bad_request"
     assert not server.requests
-
-
-def test_anthropics_own_address_is_the_default() -> None:
-    provider = Anthropic(api_key=KEY)
-    assert provider._endpoint.peer("m", "/v1/messages").url == "https://api.anthropic.com/v1/messages"

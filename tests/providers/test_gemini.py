@@ -13,7 +13,7 @@ from agentd.agent.response import Response
 from agentd.protocol.messages import AssistantMessage
 from agentd.providers.apis import open_provider
 from agentd.providers.base import Model, ModelRequest, ProviderError, StreamEnd, TextDelta
-from agentd.providers.gemini import BASE_URL, VERTEX, Gemini, GeminiDialect, Timeouts
+from agentd.providers.gemini import VERTEX, Gemini, GeminiDialect, Timeouts
 
 HELLO = {"content": [{"type": "text", "text": "Hello, world"}], "chunkSize": 2}
 KEY = "AIza-canary-0123456789"
@@ -459,6 +459,10 @@ async def test_a_refusal_of_what_was_not_asked_for_is_an_error(gemini_server: Ge
 
 def test_the_catalogue_opens_it() -> None:
     address = SimpleNamespace(
-        name="google", api="gemini", base_url=BASE_URL, dialect={"auth": "bearer"}, timeouts={"idle": 60.0}
+        name="google",
+        api="gemini",
+        base_url="https://generativelanguage.googleapis.com",
+        dialect={"auth": "bearer"},
+        timeouts={"idle": 60.0},
     )
     assert isinstance(open_provider(address, KEY), Gemini)
