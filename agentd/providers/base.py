@@ -5,9 +5,9 @@ never retries and never drops text: it turns bytes into events and failures into
 the stream decides what to do with it.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agentd.protocol.messages import Effort, ErrorKind, Message, RunError, Usage
@@ -158,6 +158,17 @@ def no_images(model: Model) -> ProviderError:
         f'{model.provider}: model "{model.id}" does not take images. Choose a model that does, or set '
         "`images = true` for it in the configuration if that is wrong.",
     )
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Headers that the user wants sent with each request. The values of `secret` ones are told nowhere."""
+
+    plain: Mapping[str, str] = field(default_factory=dict)
+    secret: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+NO_HEADERS = Headers()
 
 
 class Provider(Protocol):

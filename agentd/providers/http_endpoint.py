@@ -12,7 +12,7 @@ import ssl
 import string
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,7 +20,7 @@ import anyio
 import httpx
 
 from agentd import __version__
-from agentd.providers.base import ProviderError
+from agentd.providers.base import NO_HEADERS, Headers, ProviderError
 from agentd.providers.http_errors import Peer, error_from_response, redirect_error, wrong_page_error
 
 _HEADERS = {
@@ -55,16 +55,6 @@ DEFAULT_TIMEOUTS = Timeouts()
 MODEL = "agentd.model"
 """The extension of an `httpx.Request` that names the model it is for."""
 
-
-@dataclass(frozen=True)
-class Headers:
-    """Headers that the user wants sent with each request. The values of `secret` ones are told nowhere."""
-
-    plain: Mapping[str, str] = field(default_factory=dict)
-    secret: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-NO_HEADERS = Headers()
 
 OpenClient = Callable[..., httpx.AsyncClient]
 """What makes an endpoint's client from settings of `httpx.AsyncClient`: that class, or one that records or

@@ -28,7 +28,8 @@ _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|too_many_prompt_tokens"
     r"|prompt (?:is )?too long|input (?:is )?too long|input tokens exceeded"
     r"|exceed(?:s|ed)?[^.]{0,40}context|context (?:window|length|size)[^.]{0,40}exceed"
-    r"|maximum (?:context|prompt) length|maximum number of tokens allowed|exceeds the limit of \d"
+    r"|maximum (?:context|prompt|model) length|maximum number of (?:input )?tokens allowed"
+    r"|exceeds the limit of \d|loaded with context length of only|max_new_tokens`? must be <="
     r"|exceeded model token limit|token limit reached|reduce the length of the messages"
     r"|greater than the context length|range of input length|model_context_window_exceeded",
     re.IGNORECASE,

@@ -6,16 +6,9 @@ from typing import Generic, TypeVar
 
 import httpx
 
-from agentd.providers.base import ModelRequest
+from agentd.providers.base import NO_HEADERS, Headers, ModelRequest
 from agentd.providers.http_answer import Answer, Decoder
-from agentd.providers.http_endpoint import (
-    DEFAULT_TIMEOUTS,
-    NO_HEADERS,
-    Endpoint,
-    Headers,
-    OpenClient,
-    Timeouts,
-)
+from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.inline_thinking import InlineThinking
 from agentd.providers.tool_names import ToolNames

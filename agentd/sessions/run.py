@@ -1,8 +1,8 @@
 """A prompt that runs: the loop's host, and the promise that the prompt is answered."""
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import anyio
 from agentd.agent.host import Engine, NotJournaled, Verdict
 from agentd.agent.instructions import system_prompt
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
+from agentd.agent.prompt_cut import PromptWatch
 from agentd.config.sources import Sources
 from agentd.permissions.policy import Allow, Decision, Deny, decide
 from agentd.protocol.events import (
@@ -27,6 +28,7 @@ from agentd.protocol.events import (
 )
 from agentd.protocol.messages import ContentBlock, Message, Mode, RunError, ToolCall, UserMessage
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
+from agentd.providers.base import Model
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
@@ -49,6 +51,7 @@ class Ground:
     log: SessionLog
     house: House
     questions: Questions
+    prompt_watch: PromptWatch
     seen: SeenFiles = field(default_factory=SeenFiles)
 
 
@@ -183,6 +186,17 @@ class Run:
         """An id that no other tool call of the session has."""
         return self._log.state.unique_call_id(wanted, self.sources.new_id("call"))
 
+    @property
+    def prompt_watch(self) -> PromptWatch:
+        """What looks whether model servers leave out parts of the session's prompts."""
+        return self._ground.prompt_watch
+
+    def learn_window(self, model: Model, tokens: int) -> None:
+        """A server has said how large a model's context window is: the next turn knows it."""
+        known = self._house.engines.learn_window(model, tokens)
+        if self._engine.model.id == known.id:
+            self._engine = replace(self._engine, model=known)
+
     def tool_context(self, output: LiveOutput) -> ToolContext:
         """What a tool may use."""
         return ToolContext(
@@ -201,13 +215,13 @@ class Run:
         """Run something that may outlive the run."""
         self._house.start_soon(function, *args)
 
-    async def emit(self, event: DurableEvent | LiveEvent) -> None:
+    async def emit(self, event: DurableEvent | LiveEvent, **private: Any) -> None:
         """Journal and send an event, then wait until what it gates is safe."""
         if isinstance(event, MessageUpdate | ToolExecutionUpdate):
             self._log.send(event, self.prompt_id)
             self._live.follow(event)
             return
-        self._record(event)
+        self._record(event, private)
         self._live.follow(event)
         for watch in self._watchers:
             watch(event)
@@ -218,12 +232,12 @@ class Run:
             self.is_safe = True
             self.accepted.set()
 
-    def _record(self, event: DurableEvent) -> None:
+    def _record(self, event: DurableEvent, private: Mapping[str, Any]) -> None:
         run = self._log.state.run
         if isinstance(event, AgentEnd) and run is not None and run.changed:
             self._log.record(changed_files(run), self.prompt_id)
-        private = {"promptDigest": self.digest} if isinstance(event, AgentStart) else {}
-        self._log.record(event, self.prompt_id, **private)
+        own = {"promptDigest": self.digest} if isinstance(event, AgentStart) else {}
+        self._log.record(event, self.prompt_id, **own, **private)
 
     async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str) -> Verdict:
         """Judge a prepared call, asking the user where need be."""

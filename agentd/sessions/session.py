@@ -13,6 +13,7 @@ from typing import Literal
 import anyio
 from pydantic_core import to_json
 
+from agentd.agent.prompt_cut import PromptWatch
 from agentd.agent.request import project
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import SessionChanged
@@ -71,7 +72,7 @@ class Session:
         self._waiting: list[_Waiting] = []
         self._closed = False
         self._questions = Questions(house.face, house.sources.new_id)
-        self._ground = Ground(root, self._log, house, self._questions)
+        self._ground = Ground(root, self._log, house, self._questions, PromptWatch(state.cut_prompts))
         for question, option_id in state.answers:
             self._questions.recall(question, option_id)
 

@@ -86,6 +86,7 @@ class SessionState:
         self.answers: list[tuple[PermissionRequested, str]] = []  # questions with the option that was taken
         self.run: OpenRun | None = None
         self.usage: Usage | None = None
+        self.cut_prompts: set[str] = set()  # the models whose servers were seen to cut prompts
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
         self._questions: dict[str, PermissionRequested] = {}
@@ -146,6 +147,8 @@ class SessionState:
         self.seq = entry.seq
         self.updated_at = entry.time
         event = entry.event
+        if "cutsPrompts" in entry.private:
+            self.cut_prompts.add(str(entry.private["cutsPrompts"]))
         if isinstance(event, SessionChanged):
             self._changed = event.session
         elif isinstance(event, AgentStart):

@@ -57,7 +57,7 @@ class Tape:
         self._recording = Recording(self._fd, self.secrets)
 
     def provider(self, server: ModelServer, api: str = "openai-chat", **settings: Any) -> Provider:
-        return open_recorded(Address(api, server.base_url, **settings), KEY, self._recording)
+        return open_recorded(Address(api, server.base_url, **settings), KEY, recording=self._recording)
 
     @property
     def lines(self) -> list[dict[str, Any]]:
@@ -378,7 +378,7 @@ async def test_the_key_is_nowhere_even_if_the_server_and_the_user_repeat_it(
 async def test_a_key_in_the_address_is_masked(tape: Tape, model_server: ModelServer) -> None:
     model_server.push({"content": [{"type": "text", "text": "ok"}]})
     where = Address("openai-chat", f"{model_server.base_url}/{KEY}?key={KEY}")
-    provider = open_recorded(where, KEY, tape._recording)
+    provider = open_recorded(where, KEY, recording=tape._recording)
     await read(provider)
     await provider.aclose()
     assert model_server.requests[0].path.count(KEY) == 2
