@@ -40,7 +40,7 @@ which some make a single token, are counted as one."""
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
 _TEMPLATE = 64
 """The most tokens that a template puts around a message."""
-_SMALLEST_POWER = 10
+_SMALLEST_POWER = 11
 _BELOW, _ABOVE = 2, 8
 """How far a count is from a power of two where a server has cut there: it keeps some of the first tokens."""
 _STALLED = 3
@@ -101,6 +101,7 @@ class PromptWatch:
         """`warned` are the ids of the models for which the user knows it."""
         self._warned = set(warned)
         self._exchanges: dict[str, deque[Exchanged]] = {}
+        self._sizes: dict[str, int] = {}  # by message: counting a long history anew each time takes too long
 
     def notice(
         self, request: ModelRequest, transcript: Sequence[Message], usage: Usage | None, *, resent: bool
@@ -109,7 +110,7 @@ class PromptWatch:
         model = request.model
         if not model.cuts_prompts or usage is None or model.id in self._warned:
             return None
-        exchange = measured(request, transcript, usage, resent=resent)
+        exchange = measured(request, transcript, usage, resent=resent, sizes=self._sizes)
         exchanges = self._exchanges.setdefault(model.id, deque(maxlen=_STALLED))
         exchanges.append(exchange)
         if not is_cut(tuple(exchanges)):
@@ -133,14 +134,29 @@ _WARNING = (
 
 
 def measured(
-    request: ModelRequest, transcript: Sequence[Message], usage: Usage, *, resent: bool = False
+    request: ModelRequest,
+    transcript: Sequence[Message],
+    usage: Usage,
+    *,
+    resent: bool = False,
+    sizes: dict[str, int] | None = None,
 ) -> Exchanged:
-    """A request and its usage as numbers. `transcript` tells what an earlier request has sent already."""
+    """A request and its usage as numbers. `transcript` tells what an earlier request has sent already.
+
+    `sizes` keeps what was measured of a message, by its id.
+    """
+    sizes = {} if sizes is None else sizes
+
+    def least_of(message: Message) -> int:
+        if message.message_id not in sizes:
+            sizes[message.message_id] = _least_of(message)
+        return sizes[message.message_id]
+
     # How a template writes parameters nobody knows, but names and descriptions it has to show.
     texts = [request.system, *(f"{tool.name} {tool.description}" for tool in request.tools)]
-    sent = sum(map(_least, texts)) + sum(_least_of(message) for message in request.messages)
+    sent = sum(map(_least, texts)) + sum(map(least_of, request.messages))
     new = _after_last_answer(transcript)
-    fresh = 0 if resent else sum(_least_of(message) for message in new)
+    fresh = 0 if resent else sum(map(least_of, new))
     start = next((n for n in range(len(request.messages) - 1, -1, -1) if _is_answer(request.messages[n])), 0)
     counted = usage.input + usage.cache_read + usage.cache_write
     return Exchanged(sent, fresh, _most(request.messages[start:]), counted)

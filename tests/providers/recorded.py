@@ -2,14 +2,35 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentd.protocol.messages import Usage
+from agentd.providers.anthropic_decoder import MessagesDecoder
+from agentd.providers.base import StreamEnd, StreamEvent
+from agentd.providers.gemini_decoder import GeminiDecoder
+from agentd.providers.http_answer import Decoder
+from agentd.providers.http_errors import Peer
+from agentd.providers.openai_chat_decoder import ChatDecoder
+from agentd.providers.openai_responses_decoder import ResponsesDecoder
+
 _BESIDE_THE_PROJECT = Path(__file__).parents[3] / "shared" / "streams"
 STREAMS = Path(os.environ.get("AGENTD_STREAMS") or _BESIDE_THE_PROJECT)
+
+PEER = Peer("recorded", "model", "http://127.0.0.1/v1")
+WHOLE = 10**9
+"""More bytes than any recording has."""
+DECODERS: dict[str, Callable[[Peer], Decoder]] = {
+    "openai-chat": ChatDecoder,
+    "openai-responses": ResponsesDecoder,
+    "anthropic-messages": MessagesDecoder,
+    "gemini": GeminiDecoder,
+}
+"""By the folder in which an API's recordings are."""
 
 
 @dataclass(frozen=True)
@@ -34,3 +55,39 @@ def load(path: Path) -> Recording:
     """Read a recording."""
     sidecar = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return Recording(path.stem, path.read_bytes(), sidecar["expected"])
+
+
+def decode(api: str, body: bytes, chunk: int = WHOLE) -> tuple[list[StreamEvent], StreamEnd]:
+    """The events of an answer that comes in chunks of that many bytes, and its end."""
+    decoder = DECODERS[api](PEER)
+    events: list[StreamEvent] = []
+    for start in range(0, len(body), chunk):
+        if decoder.done:
+            break
+        events += decoder.feed(body[start : start + chunk])
+    events += decoder.close()
+    return events, decoder.end()
+
+
+def usage_in(raw: dict[str, Any]) -> Usage | None:
+    """A sidecar's usage as ours."""
+    if not raw:
+        return None
+    cache_read, cache_write = raw["cache_read_tokens"] or 0, raw["cache_write_tokens"] or 0
+    fresh = max(0, raw["input_tokens"] - cache_read - cache_write)
+    output = raw["output_tokens_incl_reasoning"]
+    total = fresh + cache_read + cache_write + output
+    return Usage(
+        input=fresh,
+        output=output,
+        cache_read=cache_read,
+        cache_write=cache_write,
+        reasoning=min(raw["reasoning_tokens"] or 0, output),
+        total=total,
+        context_tokens=total,
+    )
+
+
+def expected_calls(expected: dict[str, Any]) -> list[dict[str, Any]]:
+    """A sidecar's calls, without what other readers want to know of them."""
+    return [{key: call[key] for key in ("id", "name", "arguments")} for call in expected["tool_calls"]]
