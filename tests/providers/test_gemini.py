@@ -4,8 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import conversation
 import pytest
-from conversation import PIXEL, Reading, assistant, call, read, request, result, user
+from conversation import HELLO, KEY, PIXEL, Reading, assistant, call, read, request, result, user
 from fakes.gemini_server import GeminiServer, chunk, event, stream
 from fakes.model_server import Raw, json_answer
 
@@ -15,8 +16,6 @@ from agentd.providers.apis import open_provider
 from agentd.providers.base import Model, ModelRequest, ProviderError, StreamEnd, TextDelta
 from agentd.providers.gemini import VERTEX, Gemini, GeminiDialect, Timeouts
 
-HELLO = {"content": [{"type": "text", "text": "Hello, world"}], "chunkSize": 2}
-KEY = "AIza-canary-0123456789"
 G2, G3 = "gemini-2.5-flash", "gemini-3-flash-preview"
 HI = {"text": "Hi"}
 
@@ -31,13 +30,7 @@ def provider(server: GeminiServer, key: str | None = None, **fields: Any) -> Gem
 
 
 async def fail(gemini: Gemini, what: ModelRequest | None = None) -> tuple[Reading, ProviderError]:
-    reading = Reading()
-    with pytest.raises(ProviderError) as caught:
-        await reading.read(gemini, what or asked())
-    await gemini.aclose()
-    assert caught.value.message
-    assert KEY not in caught.value.message
-    return reading, caught.value
+    return await conversation.fail(gemini, what or asked())
 
 
 def message(reading: Reading, model: str) -> AssistantMessage:
