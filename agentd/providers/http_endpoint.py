@@ -52,8 +52,8 @@ class Timeouts:
 
 DEFAULT_TIMEOUTS = Timeouts()
 
-MODEL = "agentd.model"
-"""The extension of an `httpx.Request` that names the model it is for."""
+MODEL, THINKING_TAG = "agentd.model", "agentd.thinking_tag"
+"""The extensions of an `httpx.Request` that say which model it is for, and its tag for thinking."""
 
 
 OpenClient = Callable[..., httpx.AsyncClient]
@@ -115,7 +115,7 @@ class Endpoint:
             self._url(path),
             content=content,
             headers=self._all_headers(headers),
-            extensions={MODEL: peer.model},
+            extensions={MODEL: peer.model, THINKING_TAG: peer.thinking_tag},
         )
         return await self._answer(peer, request)
 

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -17,6 +16,7 @@ from agentd.protocol.messages import ErrorKind, Usage
 from agentd.providers.base import ProviderError
 from agentd.providers.context_limit import context_limit_in
 from agentd.providers.google_status import details_in_words
+from agentd.providers.retry_delay import asks_to_wait, retry_after_ms
 
 EXCERPT = 300
 """The most characters of a server's own words in a message."""
@@ -39,8 +39,6 @@ _QUOTA = re.compile(
     r"|insufficient credits|payment required",
     re.IGNORECASE,
 )
-_RETRY_IN = re.compile(r"(?:re|\b)try (?:again )?in (\d{1,6}(?:\.\d{1,9})?) ?(m?s)\b", re.IGNORECASE)
-"""Google's and OpenAI's words; with them even "exceeded your current quota" is only a rate."""
 _DAILY = re.compile(r"PerDay")
 """In the name of a Google quota: it is not back before tomorrow, whatever delay the answer names."""
 _BAD_REQUEST = re.compile(
@@ -100,6 +98,7 @@ class Peer:
     """Whom we talk to, as error messages need it. `secret`, the key, is taken out of every message.
 
     So are the `hidden` values of headers. `usual_end` is how a base_url of the API mostly ends.
+    `thinking_tag` is the model's.
     """
 
     provider: str
@@ -108,6 +107,7 @@ class Peer:
     secret: str | None = None
     usual_end: str = "/v1"
     hidden: tuple[str, ...] = field(default=(), repr=False)
+    thinking_tag: str | None = None
 
     def excerpt(self, text: str) -> str:
         """A server's own words in short, on one line, without markup and without the secret."""
@@ -158,7 +158,7 @@ def error_from_response(
         status=status,
         code=_code(peer, codes),
         request_id=request_id_in(peer, headers, payload),
-        retry_after_ms=retry_after_ms(headers, now, evidence),
+        retry_after_ms=retry_after_ms(headers, now, evidence, status),
         context_limit=context_limit_in(payload, words) if kind == "context_overflow" else None,
     )
 
@@ -244,29 +244,6 @@ def unanswered_error(peer: Peer, lost: str, usage: Usage | None, *, has_words: b
     return truncated_error(peer, lost or "it was empty", usage)
 
 
-def retry_after_ms(headers: Mapping[str, str], now: float, words: str = "") -> int | None:
-    """How long the server asks to wait.
-
-    `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110), else "retry in 4.5s" in words.
-    """
-    if (wait := _number(headers.get("retry-after-ms"))) is not None:
-        return int(wait)
-    value = headers.get("retry-after", "").strip()
-    if (wait := _number(value)) is not None:
-        return int(wait * 1000)
-    try:
-        return max(0, int((parsedate_to_datetime(value).timestamp() - now) * 1000))
-    except (ValueError, OverflowError):
-        asked = _RETRY_IN.search(words)
-        return int(float(asked[1]) * (1 if asked[2].lower() == "ms" else 1000)) if asked else None
-
-
-def _number(value: str | None) -> float | None:
-    """A number of at most ten digits, with or without a fraction."""
-    match = re.fullmatch(r"\d{1,10}(?:\.\d{1,10})?", (value or "").strip())
-    return float(match[0]) if match else None
-
-
 def _kind(status: int | None, text: str, *, blank: bool) -> ErrorKind:
     """The kind, from the most to the least telling witness."""
     if status != HTTPStatus.TOO_MANY_REQUESTS and (
@@ -278,7 +255,7 @@ def _kind(status: int | None, text: str, *, blank: bool) -> ErrorKind:
     if (
         status == HTTPStatus.PAYMENT_REQUIRED
         or _DAILY.search(text)
-        or (_QUOTA.search(text) and not _RETRY_IN.search(text))
+        or (_QUOTA.search(text) and not asks_to_wait(text))
     ):
         return "quota"
     if status in _TELLING_STATUS:

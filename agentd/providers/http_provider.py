@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 import httpx
@@ -53,10 +54,10 @@ class HttpProvider(ABC, Generic[D]):
         """See `Provider.stream`."""
         names = ToolNames.of(request)
         told = names.told(request)
-        tag = request.model.thinking_tag
+        model, tag = request.model.name, request.model.thinking_tag
         return Answer(
             self._endpoint,
-            lambda: self._endpoint.peer(request.model.name, self._path(request.model.name)),
+            lambda: replace(self._endpoint.peer(model, self._path(model)), thinking_tag=tag),
             lambda peer: self._send(peer, told),
             self._decoder,
             thinking=InlineThinking(tag) if tag else None,

@@ -160,6 +160,7 @@ def _as_recorded(request: ModelRequest, recorded: Request) -> ModelRequest:
         asked,
         provider=recorded.provider,
         name=recorded.model,
+        thinking_tag=recorded.thinking_tag,
         reasoning=True,
         efforts=get_args(Effort),
     )

@@ -118,6 +118,18 @@ async def test_a_replay_gives_the_very_events_of_every_api(api: str, tape: Tape)
     await player.aclose()
 
 
+async def test_thinking_in_the_text_is_apart_in_a_replay_too(tape: Tape, model_server: ModelServer) -> None:
+    model_server.push({"content": [{"type": "text", "text": "<think>hm</think>Hi"}], "chunkSize": 3})
+    provider = tape.provider(model_server)
+    asked = request(model=Model("local", "m", thinking_tag="think"))
+    first = await read(provider, asked)
+    await provider.aclose()
+    player = Scripted()
+    again = await read(player, tape.replayed())
+    await player.aclose()
+    assert (again.thinking, again.text) == (first.thinking, first.text) == ("hm", "Hi")
+
+
 async def test_a_replay_keeps_the_chunks_as_they_came(tape: Tape, model_server: ModelServer) -> None:
     body = sse({"choices": [{"delta": {"content": "é😀"}, "finish_reason": "stop"}]})
     body = body.replace(b"\\u00e9\\ud83d\\ude00", "é😀".encode())
