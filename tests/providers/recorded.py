@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,27 +9,17 @@ from typing import Any
 import pytest
 
 from agentd.protocol.messages import Usage
-from agentd.providers.anthropic_decoder import MessagesDecoder
-from agentd.providers.base import StreamEnd, StreamEvent
-from agentd.providers.gemini_decoder import GeminiDecoder
-from agentd.providers.http_answer import Decoder
-from agentd.providers.http_errors import Peer
-from agentd.providers.openai_chat_decoder import ChatDecoder
-from agentd.providers.openai_responses_decoder import ResponsesDecoder
 
 _BESIDE_THE_PROJECT = Path(__file__).parents[3] / "shared" / "streams"
 STREAMS = Path(os.environ.get("AGENTD_STREAMS") or _BESIDE_THE_PROJECT)
 
-PEER = Peer("recorded", "model", "http://127.0.0.1/v1")
-WHOLE = 10**9
-"""More bytes than any recording has."""
-DECODERS: dict[str, Callable[[Peer], Decoder]] = {
-    "openai-chat": ChatDecoder,
-    "openai-responses": ResponsesDecoder,
-    "anthropic-messages": MessagesDecoder,
-    "gemini": GeminiDecoder,
+FOLDERS = {
+    "openai-chat": "openai-chat",
+    "openai-responses": "openai-responses",
+    "anthropic": "anthropic-messages",
+    "gemini": "gemini",
 }
-"""By the folder in which an API's recordings are."""
+"""Where the recordings of each API are."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +33,9 @@ class Recording:
 
 def recordings(api: str) -> list[Any]:
     """A parameter per recording of an API; where there are none, one that skips and says why."""
-    paths = sorted((STREAMS / api).glob("*.sse"))
+    paths = sorted((STREAMS / FOLDERS[api]).glob("*.sse"))
     if not paths:
-        reason = f"no recorded streams in {STREAMS / api}; point AGENTD_STREAMS at them"
+        reason = f"no recorded streams in {STREAMS / FOLDERS[api]}; point AGENTD_STREAMS at them"
         return [pytest.param(None, marks=pytest.mark.skip(reason=reason), id="absent")]
     return [pytest.param(path, id=path.stem) for path in paths]
 
@@ -55,18 +44,6 @@ def load(path: Path) -> Recording:
     """Read a recording."""
     sidecar = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return Recording(path.stem, path.read_bytes(), sidecar["expected"])
-
-
-def decode(api: str, body: bytes, chunk: int = WHOLE) -> tuple[list[StreamEvent], StreamEnd]:
-    """The events of an answer that comes in chunks of that many bytes, and its end."""
-    decoder = DECODERS[api](PEER)
-    events: list[StreamEvent] = []
-    for start in range(0, len(body), chunk):
-        if decoder.done:
-            break
-        events += decoder.feed(body[start : start + chunk])
-    events += decoder.close()
-    return events, decoder.end()
 
 
 def usage_in(raw: dict[str, Any]) -> Usage | None:

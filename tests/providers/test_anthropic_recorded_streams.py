@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from recorded import decode, load, recordings
+from decoding import decode
+from recorded import load, recordings
 
 from agentd.providers.base import ProviderError
 
-API = "anthropic-messages"
+API = "anthropic"
 
 
 @pytest.mark.parametrize("path", recordings(API))

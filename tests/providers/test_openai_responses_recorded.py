@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from recorded import decode, load, recordings
+from decoding import decode
+from recorded import load, recordings
 
 from agentd.providers.openai_responses_output import REPLAY_KEY
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from conversation import calls_in
-from recorded import DECODERS, STREAMS, decode, expected_calls, load, recordings, usage_in
+from decoding import DECODERS, decode
+from recorded import STREAMS, expected_calls, load, recordings, usage_in
 
 from agentd.providers.base import StreamEnd, TextDelta, ThinkingDelta
 
