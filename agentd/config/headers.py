@@ -18,7 +18,7 @@ _OURS = frozenset({
     "trailer", "upgrade", "expect", "content-type", "content-encoding", "accept", "accept-encoding",
 })  # fmt: skip
 """What a request is framed, routed or read by: another value could only break it."""
-_CREDENTIALS = frozenset({"authorization", "proxy-authorization", "cookie", "x-auth"})
+_CREDENTIALS = re.compile(r"(?:.*-)?(?:authorization|auth|cookie)", re.IGNORECASE)
 _CREDENTIAL = re.compile(
     r"(?:bearer|basic|token|apikey)\s|eyJ[\w-]{8,}\.|-----BEGIN|\w+://[^/\s@]+@"
     r"|(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|github_pat|glpat|xox[abprs]|AKIA|ASIA|AIza)[-_]?[A-Za-z0-9_-]{12,}",
@@ -88,7 +88,11 @@ def _is_free(table: Table, name: str, taken: Mapping[str, str]) -> bool:
 
 
 def _lets_in(name: str, value: str) -> bool:
-    return name.lower() in _CREDENTIALS or looks_secret(name) or _CREDENTIAL.match(value.strip()) is not None
+    return (
+        _CREDENTIALS.fullmatch(name) is not None
+        or looks_secret(name)
+        or _CREDENTIAL.match(value.strip()) is not None
+    )
 
 
 def _way_out(name: str) -> str:

@@ -6,8 +6,8 @@ The request is built in `gemini_request`, the answer read in `gemini_decoder`, w
 
 import logging
 from dataclasses import replace
+from functools import cached_property
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -34,16 +34,17 @@ class Gemini(HttpProvider[GeminiDialect]):
     The version may be left out of the address.
     """
 
-    def __init__(self, *address: Any, **how: Any) -> None:
-        super().__init__(*address, **how)
-        self._prefix = version_prefix(self._base_url, self._dialect)
-        self._refused: dict[str, set[str]] = {}  # what models do not take of a thinkingConfig, by their names
+    @cached_property
+    def _refused(self) -> dict[str, set[str]]:
+        """What models do not take of a thinkingConfig, by their names."""
+        return {}
 
     def _plain(self) -> GeminiDialect:
         return GEMINI
 
     def _path(self, model: str) -> str:
-        return self._prefix + self._dialect.path.format(model=quote(bare_name(model), safe="/"))
+        prefix = version_prefix(self._base_url, self._dialect)
+        return prefix + self._dialect.path.format(model=quote(bare_name(model), safe="/"))
 
     def _decoder(self, peer: Peer) -> GeminiDecoder:
         return GeminiDecoder(peer)

@@ -6,7 +6,7 @@ is about is in `http_endpoint` and `http_answer`; here they meet.
 
 import re
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
 
 import httpx
 
@@ -41,9 +41,10 @@ _CURES: tuple[tuple[str, bool, str], ...] = (
 class OpenAIResponses(HttpProvider[ResponsesDialect]):
     """A `Provider` over one base URL, for example "https://api.openai.com/v1"."""
 
-    def __init__(self, *address: Any, **how: Any) -> None:
-        super().__init__(*address, **how)
-        self._learnt: dict[str, ResponsesDialect] = {}  # by model: what it takes, where we know better
+    @cached_property
+    def _learnt(self) -> dict[str, ResponsesDialect]:
+        """By model: what it takes, where we know better."""
+        return {}
 
     def _plain(self) -> ResponsesDialect:
         return OPENAI

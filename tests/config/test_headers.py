@@ -44,6 +44,8 @@ def test_a_built_in_provider_takes_headers_too(path: Path) -> None:
         ("authorization", "Basic dXNlcjpwYXNz"),
         ("Proxy-Authorization", "canary"),
         ("Cookie", "session=1"),
+        ("cf-aig-authorization", "abc"),
+        ("Helicone-Auth", "abc"),
         ("X-Api-Key", "abc"),
         ("api-key", "abc"),
         ("X-Auth-Token", "abc"),
