@@ -41,6 +41,7 @@ _RUN = re.compile(r"(.)\1+", re.DOTALL)
 _TEMPLATE = 64
 """The most tokens that a template puts around a message."""
 _SMALLEST_POWER = 11
+"""2048 tokens, half of Ollama's smallest default: a smaller context is no use to an agent."""
 _BELOW, _ABOVE = 2, 8
 """How far a count is from a power of two where a server has cut there: it keeps some of the first tokens."""
 _STALLED = 3

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from fakes.anthropic_server import AnthropicServer
 from fakes.model_server import ModelServer, Raw, Recorded, json_answer, sse
 from wire.chat import Chat
 from wire.harness import Daemon, Json
@@ -330,3 +331,35 @@ def test_thinking_in_the_text_is_apart_in_events_and_messages_and_goes_back_as_i
     back = server.requests[1].body["messages"]
     assert [message["content"] for message in back if message["role"] == "assistant"] == [f"{said}I look."]
     assert server.faults == []
+
+
+# --- what it costs --------------------------------------------------------------------------------
+
+PRICES = "[providers.own.models.m.prices]\ninput = 3.0\noutput = 15.0\ncache_read = 0.3\ncache_write = 3.75\n"
+
+
+def test_usage_tells_each_kind_of_token_and_what_they_cost(home: Home) -> None:
+    with AnthropicServer() as server:
+        home.config.write_text(
+            f'[providers.own]\napi = "anthropic"\nbase_url = "{server.base_url}"\n{PRICES}'
+        )
+        daemon = home.spawn("--allow-full")
+        daemon.initialize()
+        chat = chat_at(daemon, home, "own/m")
+        usage = {"input": 7, "output": 5, "cacheRead": 2, "cacheWrite": 1, "total": 15}
+        server.push(reply(tool("list_directory", {}, "call-1"), usage=usage), reply("done", usage=usage))
+        told = chat.run("look")["usage"]
+    kinds = ("input", "output", "cacheRead", "cacheWrite", "total")
+    once = of_type(chat.notifications(), "turn_end")[0]["usage"]
+    assert [once[kind] for kind in kinds] == [7, 5, 2, 1, 15]
+    assert [told[kind] for kind in kinds] == [14, 10, 4, 2, 30]
+    price = (7 * 3.0 + 5 * 15.0 + 2 * 0.3 + 1 * 3.75) / 1_000_000
+    assert once["cost"] == {"total": pytest.approx(price), "currency": "USD"}
+    assert told["cost"] == {"total": pytest.approx(2 * price), "currency": "USD"}
+    assert told["contextTokens"] == 15, "what the last response filled"
+
+
+def test_without_a_price_no_cost_is_told(home: Home, server: ModelServer) -> None:
+    chat = chat_at(daemon_at(home, server, name="own"), home, "own/m")
+    server.push(reply("hi", usage=USAGE))
+    assert "cost" not in chat.run("hi")["usage"]
