@@ -39,6 +39,8 @@ class Exchange:
         self._emit = emit
         self._response: Response | None = None
         self._message_id: str | None = None
+        self.attempts = 0
+        """How often the request was sent."""
 
     def said(self) -> tuple[AssistantBlock, ...]:
         """What the model has said so far that counts."""
@@ -60,17 +62,16 @@ class Exchange:
 
     async def ask(self, engine: Engine, request: ModelRequest) -> StreamEnd:
         """Send the request until it is answered or no attempt is left. Raises the last `ProviderError`."""
-        attempt = 1
         while True:
+            self.attempts += 1
             self._response = response = Response(self._host.unique_call_id)
             try:
                 return await self._stream(engine, request, response)
             except ProviderError as error:
-                decision = retry.after(error, attempt, self._host.sources.jitter())
+                decision = retry.after(error, self.attempts, self._host.sources.jitter())
                 if isinstance(decision, retry.GiveUp):
                     raise decision.error from error
-                await self._before_retry(error, attempt, decision.delay_ms)
-            attempt += 1
+                await self._before_retry(error, decision.delay_ms)
 
     async def _stream(self, engine: Engine, request: ModelRequest, response: Response) -> StreamEnd:
         async with engine.provider.stream(request) as events:
@@ -86,13 +87,18 @@ class Exchange:
             "protocol", f"{engine.model.provider}: the stream ended without an end", retryable=True
         )
 
-    async def _before_retry(self, error: ProviderError, attempt: int, delay_ms: int) -> None:
+    async def _before_retry(self, error: ProviderError, delay_ms: int) -> None:
         """Take back what was said, say that it is tried again, and wait."""
         await self._room()
         self._response = None
         if self._message_id is not None:
             await self._emit(MessageReset(message_id=self._message_id))
         await self._emit(
-            Retry(attempt=attempt, max_attempts=retry.MAX_ATTEMPTS, delay_ms=delay_ms, reason=error.message)
+            Retry(
+                attempt=self.attempts,
+                max_attempts=retry.MAX_ATTEMPTS,
+                delay_ms=delay_ms,
+                reason=error.message,
+            )
         )
         await anyio.sleep(delay_ms / 1000)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from agentd.agent.prompt_cut import PromptWatch
 from agentd.config.sources import Sources
 from agentd.permissions.policy import Manner
 from agentd.protocol.events import DurableEvent, LiveEvent
@@ -71,6 +72,15 @@ class Host(Protocol):
         """An id that no other tool call of the session has: the provider's own where it is free."""
         ...
 
+    @property
+    def prompt_watch(self) -> PromptWatch:
+        """What looks whether the session's model servers leave out parts of its prompts."""
+        ...
+
+    def learn_window(self, model: Model, tokens: int) -> None:
+        """A server has said how large a model's context window is."""
+        ...
+
     def tool_context(self, output: LiveOutput) -> ToolContext:
         """What a tool may use."""
         ...
@@ -79,8 +89,10 @@ class Host(Protocol):
         """Wait until the client has read enough of what was sent: a slow client slows the run."""
         ...
 
-    async def emit(self, event: DurableEvent | LiveEvent) -> None:
+    async def emit(self, event: DurableEvent | LiveEvent, **private: Any) -> None:
         """Journal the event and send it, before the first wait; return when what it promises holds.
+
+        `private` is journaled beside it and never sent.
 
         For an event that gates something (a user message, the start of a tool, a decision, the end of a run)
         that is when it is safe on disk. Raises `NotJournaled`.

@@ -203,17 +203,29 @@ class Loop:
         exchange = self._exchange
         self._requests += 1
         try:
-            end = await exchange.ask(engine, self._request(engine))
+            request = self._request(engine)
+            end = await exchange.ask(engine, request)
         except ProviderError as error:
+            if error.context_limit is not None:
+                self._host.learn_window(engine.model, error.context_limit)
             outcome = _Outcome("error", error.to_run_error())
             ending = _Ending(error.usage, error_message=error.message)
             return await self._message_end(exchange.said(), "error", outcome, ending), set()
+        await self._warn_of_cut_prompt(request, end.usage)
         content, cut = exchange.finish(end, engine.model.max_output)
         ending = _Ending(end.usage, provider_data=end.provider_data)
         if any(isinstance(block, ToolCall) for block in content):
             return await self._message_end(content, "length" if cut else "tool_use", None, ending), cut
         stop = "stop" if end.stop == "tool_use" else end.stop  # a promise of calls without any is an answer
         return await self._message_end(content, stop, _Outcome(stop), ending), cut
+
+    async def _warn_of_cut_prompt(self, request: ModelRequest, usage: Usage | None) -> None:
+        """Tell the user, once for each model, where its server did not read all that it was sent."""
+        host, resent = self._host, self._exchange.attempts > 1
+        notice = host.prompt_watch.notice(request, host.transcript, usage, resent=resent)
+        if notice is not None:
+            await self._room()
+            await host.emit(notice, cutsPrompts=request.model.id)
 
     def _request(self, engine: Engine) -> ModelRequest:
         return ModelRequest(

@@ -8,11 +8,10 @@ What holds for every result of `project`:
 
 * it begins with a user message and ends with a user message or a tool result;
 * each tool call has one result, right after its message, in call order; no result lacks its call;
-* call ids are unique; names are what every server takes; no text block is blank; all text is valid Unicode;
+* call ids are unique; every call has a name; no text block is blank; all text is valid Unicode;
 * answers that failed or were aborted are left out, and so are messages that say nothing.
 """
 
-import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -44,9 +43,8 @@ NO_IMAGE = "[There was an image here, which this model cannot see.]"
 GO_ON = "Continue."
 LOST_START = "(The start of this conversation is not available.)"
 
-_ODD_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _ID_ROOM = 120  # of the 128 characters of an id, so that a number can be put behind it
-_MAX_NAME = 64  # OpenAI's limit, the narrowest of all
+_NO_NAME = "unknown"
 
 
 def project(transcript: Sequence[Message], *, images: bool = True) -> tuple[Message, ...]:
@@ -145,7 +143,11 @@ def _call(call: ToolCall, taken: set[str]) -> ToolCall:
         unique = f"{call.id[:_ID_ROOM]}~{count}"
     taken.add(unique)
     return _with(
-        call, id=unique, name=_name(call.name), arguments=_clean_arguments(call.arguments), raw_arguments=None
+        call,
+        id=unique,
+        name=clean_text(call.name) or _NO_NAME,
+        arguments=_clean_arguments(call.arguments),
+        raw_arguments=None,
     )
 
 
@@ -174,11 +176,6 @@ def _with(model: Model, **fields: Any) -> Model:
     if all(getattr(model, name) == value for name, value in fields.items()):
         return model
     return model.model_copy(update=fields)
-
-
-def _name(name: str) -> str:
-    """A name that every server takes, for one the model made up."""
-    return _ODD_NAME.sub("_", name)[:_MAX_NAME] or "unknown"
 
 
 def _clean_arguments(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,8 @@ def _too_long(error: ProviderError, retry_after_ms: int) -> ProviderError:
         f"{error.message.rstrip('.')}. The server asks to wait {wait}: try again then.",
         retryable=True,
         status=error.status,
+        code=error.code,
+        request_id=error.request_id,
         retry_after_ms=retry_after_ms,
         usage=error.usage,
     )

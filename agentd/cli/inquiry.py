@@ -16,6 +16,10 @@ if TYPE_CHECKING:  # imported when the arguments are known to be good
 Rows = list[tuple[str, ...]]
 
 
+class NoAnswer(Exception):
+    """Why there is nothing to print, in the words of whoever was asked."""
+
+
 def parse(
     command: str, description: str, argv: list[str], *, operand: tuple[str, str] | None = None
 ) -> Namespace:
@@ -34,7 +38,10 @@ def parse(
 def inquire(
     said: Namespace, ask: "Callable[[Client], Awaitable[Answer]]", rows: "Callable[[Answer], Rows]"
 ) -> int:
-    """Ask, and print the answer as a table or as JSON. Gives the exit code."""
+    """Ask, and print the answer as a table or as JSON. Gives the exit code.
+
+    `ask` raises `NoAnswer` for an answer that is none to print.
+    """
     import anyio
 
     from agentd.client import Client, ConnectionLost, RpcError
@@ -45,19 +52,14 @@ def inquire(
 
     try:
         told = anyio.run(answer)
-    except (RpcError, ConnectionLost, OSError) as error:
+    except (RpcError, ConnectionLost, NoAnswer, OSError) as error:
         print(f"agentd: {error}", file=sys.stderr)
         return 1
-    show(said, told, rows)
-    return 0
-
-
-def show(said: Namespace, told: "Answer", rows: "Callable[[Answer], Rows]") -> None:
-    """Print an answer as the options want it."""
     if said.json:
         print(json.dumps(told.model_dump(mode="json"), ensure_ascii=False))
     else:
         print_table(rows(told))
+    return 0
 
 
 def print_table(rows: Sequence[tuple[str, ...]]) -> None:

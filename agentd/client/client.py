@@ -19,6 +19,7 @@ from agentd.protocol.methods import (
     CancelResult,
     ClientOptions,
     CredentialsParams,
+    ModelsParams,
     ModelsResult,
     PermissionRespondParams,
     PromptAccepted,
@@ -198,9 +199,13 @@ class Client:
         """Version, open sessions, and what is wrong with the set-up."""
         return await self._typed("agentd/status", None, StatusResult)
 
-    async def models(self) -> ModelsResult:
-        """The models that can be named, and the default."""
-        return await self._typed("agentd/models", None, ModelsResult)
+    async def models(self, provider: str | None = None) -> ModelsResult:
+        """The models that can be named, and the default.
+
+        Those of one `provider` where it is named: its server is then asked which it has.
+        """
+        params = ModelsParams(provider=provider)
+        return await self._typed("agentd/models", params, ModelsResult)
 
     async def tools(self, workspace_uri: str | None = None) -> ToolsResult:
         """The tools that the model may call."""

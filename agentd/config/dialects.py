@@ -28,6 +28,7 @@ FLAGS: Mapping[str, Mapping[str, Kind]] = {
         "images": bool,
         "cache_markers": bool,
         "prompt_cache_key": bool,
+        "cuts_prompts": bool,
     },
     "openai-responses": {
         "reasoning": bool,
@@ -39,6 +40,7 @@ FLAGS: Mapping[str, Mapping[str, Kind]] = {
         "strict": bool,
         "item_ids": bool,
         "adjacent_calls": bool,
+        "cuts_prompts": bool,
     },
     "anthropic": {
         "auth": ("x-api-key", "bearer"),
@@ -48,6 +50,7 @@ FLAGS: Mapping[str, Mapping[str, Kind]] = {
         "thinking": ("adaptive", "budget", "none"),
         "unsigned_thinking": bool,
         "binding_controls": bool,
+        "cuts_prompts": bool,
     },
     "gemini": {
         "auth": ("x-goog-api-key", "bearer"),
@@ -57,6 +60,9 @@ FLAGS: Mapping[str, Mapping[str, Kind]] = {
         "generation": float,
     },
 }  # fmt: skip
+
+OF_THE_SERVER = ("cuts_prompts",)
+"""Flags that say something of a server, whichever of its APIs is spoken."""
 
 APIS = tuple(FLAGS)
 """The wire APIs that a provider may speak."""

@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from agentd.config.builtin import BUILT_IN, BuiltIn
-from agentd.config.dialects import APIS, FLAGS, TIMEOUTS, Kind
+from agentd.config.dialects import APIS, FLAGS, OF_THE_SERVER, TIMEOUTS, Kind
+from agentd.config.headers import HeaderSettings, headers_in
 from agentd.config.secrets import looks_secret
 from agentd.config.toml_table import Table, dotted, meant, shown
 from agentd.protocol.messages import Effort
 
-_PROVIDER = ("api", "base_url", "api_key_env", "timeouts", "dialect", "models")
-_MODEL = ("context_window", "max_output", "images", "reasoning", "efforts", "prices")
+_PROVIDER = ("api", "base_url", "api_key_env", "headers", "headers_env", "timeouts", "dialect", "models")
+_MODEL = ("context_window", "max_output", "images", "reasoning", "efforts", "thinking_tag", "prices")
 _PRICES = ("input", "output", "cache_read", "cache_write")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_:.-]{0,63}")
 _EXAMPLES = {
     "api": f"write api = {' or '.join(map(shown, APIS))}",
     "base_url": 'write for example base_url = "http://127.0.0.1:11434/v1"',
@@ -29,7 +31,9 @@ USEVARIABLE = (
 class ModelSettings:
     """A model as the user describes it; sizes are tokens, None where it is not said.
 
-    `prices` are USD for a million tokens: `input`, `output` and perhaps `cache_read` and `cache_write`.
+    `thinking_tag` is the tag in which the model writes its thinking into its text, "think" mostly; None where
+    it does not. `prices` are USD for a million tokens: `input`, `output` and perhaps `cache_read` and
+    `cache_write`.
     """
 
     name: str
@@ -38,6 +42,7 @@ class ModelSettings:
     images: bool | None = None
     reasoning: bool | None = None
     efforts: tuple[str, ...] | None = None
+    thinking_tag: str | None = None
     prices: Mapping[str, float] | None = None
 
 
@@ -50,6 +55,7 @@ class ProviderSettings:
     cannot be asked. `is_local`: it runs on the user's own machine and knows its models itself. `is_original`:
     it is the hosted provider of that name, no other server in its place. `asks_limit`: it wants to be told
     how long an answer may be. `dialect` and `timeouts` (seconds) are what differs from the defaults.
+    `headers` go with every request.
     """
 
     name: str
@@ -63,12 +69,13 @@ class ProviderSettings:
     asks_limit: bool = False
     dialect: Mapping[str, Any] = field(default_factory=dict)
     timeouts: Mapping[str, float] = field(default_factory=dict)
+    headers: HeaderSettings = field(default_factory=HeaderSettings)
     models: Mapping[str, ModelSettings] = field(default_factory=dict)
 
     @property
     def tells_models(self) -> bool:
         """Whether the server itself is to be asked for its models: of hosted ones a catalogue knows more."""
-        return not self.is_original and self.api in ("openai-chat", "openai-responses")
+        return not self.is_original
 
 
 @dataclass(frozen=True)
@@ -142,8 +149,14 @@ def _assembled(
         is_local=known.is_local,
         is_original=is_original and not known.is_local,
         asks_limit=known.asks_limit,
-        dialect=known.dialect if api == known.api else {},
+        dialect=known.dialect if api == known.api else _of_the_server(known, api),
     )
+
+
+def _of_the_server(known: BuiltIn, api: str) -> dict[str, Any]:
+    """What holds of a built-in provider in another API than its usual one too."""
+    flags = set(OF_THE_SERVER) & set(FLAGS[api])
+    return {flag: value for flag, value in known.dialect.items() if flag in flags}
 
 
 # --- the file -------------------------------------------------------------------------------------
@@ -165,7 +178,8 @@ def described(name: str, table: Table, environ: Mapping[str, str]) -> Placed:
         for missing in ("api", "base_url"):
             if missing not in table:
                 table.complain(missing, f"is missing; {_EXAMPLES[missing]}")
-    usable = table.is_sound
+    headers, is_safe = headers_in(table)
+    usable = table.is_sound and is_safe
     for key, _ in table.unknown(_PROVIDER):
         table.complain(key, not_known(key, _PROVIDER))
         usable = usable and not looks_secret(key)
@@ -177,7 +191,8 @@ def described(name: str, table: Table, environ: Mapping[str, str]) -> Placed:
     dialect = {**provider.dialect, **(_dialect(table, provider.api) if provider.api else {})}
     if not usable or address.flaw is not None:
         return Placed(None, address.variable, address.flaw)
-    return Placed(replace(provider, dialect=dialect, timeouts=timeouts, models=models), address.variable)
+    described_so = replace(provider, dialect=dialect, timeouts=timeouts, headers=headers, models=models)
+    return Placed(described_so, address.variable)
 
 
 def _key_variables(table: Table, known: BuiltIn | None) -> tuple[str, ...]:
@@ -251,6 +266,7 @@ def _models(provider: Table) -> dict[str, ModelSettings]:
                 images=entry.flag("images"),
                 reasoning=entry.flag("reasoning"),
                 efforts=entry.choices("efforts", get_args(Effort)),
+                thinking_tag=_tag(entry),
                 prices=_prices(entry),
             )
             usable = entry.is_sound
@@ -261,6 +277,15 @@ def _models(provider: Table) -> dict[str, ModelSettings]:
             if usable:
                 found[name] = model
     return found
+
+
+def _tag(model: Table) -> str | None:
+    """The name of a tag, without its brackets."""
+    tag = model.text("thinking_tag")
+    if tag is None or _TAG.fullmatch(tag):
+        return tag
+    model.complain("thinking_tag", 'has to be the name of a tag alone, as in thinking_tag = "think"')
+    return None
 
 
 def _prices(model: Table) -> dict[str, float] | None:

@@ -129,12 +129,19 @@ ErrorKind = Literal[
 
 
 class RunError(Wire):
-    """Why a run ended with `stop_reason` error."""
+    """Why a run ended with `stop_reason` error.
+
+    Where a model server answered: its HTTP `status`, its own `code` and the `request_id` that its support
+    asks for.
+    """
 
     kind: ErrorKind
     message: str
     retryable: bool = False
     retry_after_ms: int | None = absent()
+    status: int | None = absent()
+    code: str | None = absent()
+    request_id: str | None = absent()
 
 
 # --- messages -------------------------------------------------------------------------------------

@@ -269,6 +269,12 @@ class ModelInfo(Wire):
     reason: str | None = absent()
 
 
+class ModelsParams(Wire):
+    """`agentd/models`. Where the server of a `provider` knows its models best, it is asked for them."""
+
+    provider: str | None = absent()
+
+
 class ModelsResult(Wire):
     """`agentd/models`."""
 

@@ -35,7 +35,7 @@ REQUESTS: dict[str, Exchange] = {
     "agentd/session/update": Exchange(methods.SessionUpdateParams, (methods.SessionResult,)),
     "agentd/session/close": Exchange(methods.SessionParams, (methods.Empty,)),
     "agentd/status": Exchange(methods.Empty, (methods.StatusResult,)),
-    "agentd/models": Exchange(methods.Empty, (methods.ModelsResult,)),
+    "agentd/models": Exchange(methods.ModelsParams, (methods.ModelsResult,)),
     "agentd/tools": Exchange(methods.ToolsParams, (methods.ToolsResult,)),
     "agentd/schema": Exchange(methods.Empty, ()),
     "agentd/credentials/set": Exchange(methods.CredentialsParams, (methods.Empty,)),

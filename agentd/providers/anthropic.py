@@ -14,13 +14,12 @@ from agentd.providers.anthropic_decoder import MessagesDecoder
 from agentd.providers.anthropic_models import Dialect
 from agentd.providers.anthropic_request import Body, betas_of, messages_body, shows_thoughts
 from agentd.providers.base import ModelRequest
-from agentd.providers.http_answer import Answer
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Refusal, Timeouts
+from agentd.providers.http_endpoint import Refusal, Timeouts
 from agentd.providers.http_errors import Peer
+from agentd.providers.http_provider import HttpProvider, key_header
 
-__all__ = ["ANTHROPIC", "BASE_URL", "Anthropic", "Dialect", "Timeouts"]
+__all__ = ["ANTHROPIC", "Anthropic", "Dialect", "Timeouts"]
 
-BASE_URL = "https://api.anthropic.com"
 ANTHROPIC = Dialect()
 """Anthropic's own dialect."""
 
@@ -33,41 +32,20 @@ _BAD_THOUGHTS = re.compile(
 )
 
 
-class Anthropic:
-    """A `Provider` over one base URL, for example "https://api.anthropic.com", with or without "/v1".
+class Anthropic(HttpProvider[Dialect]):
+    """A `Provider` over one base URL, for example "https://api.anthropic.com", with or without "/v1"."""
 
-    `name` is the provider's name in the configuration and in messages. Without `api_key` no key is sent.
-    A faulty address or key is told by the first request, before anything is sent.
-    """
+    def _plain(self) -> Dialect:
+        return ANTHROPIC
 
-    def __init__(
-        self,
-        name: str = "anthropic",
-        base_url: str = BASE_URL,
-        api_key: str | None = None,
-        *,
-        dialect: Dialect = ANTHROPIC,
-        timeouts: Timeouts = DEFAULT_TIMEOUTS,
-        open_client: OpenClient = httpx.AsyncClient,
-    ) -> None:
-        self._endpoint = Endpoint(name, base_url, api_key, timeouts, open_client=open_client)
-        self._dialect = dialect
+    def _path(self, model: str) -> str:
+        return _PATH
 
-    def stream(self, request: ModelRequest) -> Answer:
-        """See `Provider.stream`."""
-        return Answer(
-            self._endpoint,
-            lambda: self._endpoint.peer(request.model.name, _PATH),
-            lambda peer: self._send(peer, request),
-            MessagesDecoder,
-        )
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._endpoint.aclose()
+    def _decoder(self, peer: Peer) -> MessagesDecoder:
+        return MessagesDecoder(peer)
 
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
-        """Send a request; give the answer's head if it is one to read. Raises `ProviderError`.
+        """See `HttpProvider`.
 
         Thinking of earlier turns can become worthless: its signature has another key, or the prompt before it
         has changed. A request that is refused for that is sent again without it, which is always valid; or
@@ -86,13 +64,9 @@ class Anthropic:
             thoughts = False
 
     def _headers(self, peer: Peer, body: Body) -> dict[str, str]:
-        headers = {"anthropic-version": self._dialect.version}
+        headers = {"anthropic-version": self._dialect.version, **key_header(peer.secret, self._dialect.auth)}
         if betas := betas_of(body, self._dialect):
             headers["anthropic-beta"] = ",".join(betas)
-        if peer.secret and self._dialect.auth == "bearer":
-            headers["Authorization"] = f"Bearer {peer.secret}"
-        elif peer.secret:
-            headers["x-api-key"] = peer.secret
         return headers
 
 

@@ -45,7 +45,8 @@ class Dialect:
     and `anthropic-beta`. `cache_markers` (0 to 4) is how many blocks a request may mark for the cache: fewer
     where a proxy adds its own. `thinking` is how it is asked for; None: as the model's generation wants it.
     `unsigned_thinking`: the server signs no thinking and still takes it back, which Anthropic's refuses.
-    `binding_controls`: the server knows the beta `BINDING_CONTROLS`; some clouds refuse it.
+    `binding_controls`: the server knows the beta `BINDING_CONTROLS`; some clouds refuse it. `cuts_prompts`:
+    it leaves out the beginning of a prompt that is too long, without a word (Ollama).
     """
 
     auth: Literal["x-api-key", "bearer"] = "x-api-key"
@@ -55,6 +56,7 @@ class Dialect:
     thinking: Thinking | None = None
     unsigned_thinking: bool = False
     binding_controls: bool = True
+    cuts_prompts: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agentd.providers.base import Provider, ProviderError
+from agentd.providers.base import NO_HEADERS, Headers, Provider, ProviderError
 
 if TYPE_CHECKING:
     from agentd.providers.http_endpoint import OpenClient
@@ -67,12 +67,15 @@ def load(api: str) -> None:
 
 
 def open_provider(
-    address: ProviderAddress, api_key: str | None, open_client: "OpenClient | None" = None
+    address: ProviderAddress,
+    api_key: str | None,
+    headers: Headers = NO_HEADERS,
+    open_client: "OpenClient | None" = None,
 ) -> Provider:
     """The provider at an address. Nothing is sent before its first request.
 
-    `open_client` makes its HTTP client where that is not the usual one. Raises `ProviderError` for an API
-    that there is not, and for an address that is not known.
+    `headers` go with each request. `open_client` makes its HTTP client where that is not the usual one.
+    Raises `ProviderError` for an API that there is not, and for an address that is not known.
     """
     if address.api not in _MODULES:
         raise ProviderError(
@@ -86,7 +89,7 @@ def open_provider(
     from agentd.providers.http_endpoint import Timeouts
 
     where = (address.name, address.base_url, api_key)
-    how: dict[str, Any] = {"timeouts": Timeouts(**address.timeouts)}
+    how: dict[str, Any] = {"timeouts": Timeouts(**address.timeouts), "headers": headers}
     if open_client is not None:
         how["open_client"] = open_client
     if address.api == "openai-chat":
@@ -106,8 +109,10 @@ def open_provider(
     return Gemini(*where, dialect=GeminiDialect(**address.dialect), **how)
 
 
-def open_recorded(address: ProviderAddress, api_key: str | None, recording: "Recording") -> Provider:
+def open_recorded(
+    address: ProviderAddress, api_key: str | None, headers: Headers = NO_HEADERS, *, recording: "Recording"
+) -> Provider:
     """The same, with all that is said to the server and by it written into a recording."""
     from agentd.providers.recorded_http import RecordingClient
 
-    return open_provider(address, api_key, partial(RecordingClient, recording, address))
+    return open_provider(address, api_key, headers, partial(RecordingClient, recording, address))

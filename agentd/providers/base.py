@@ -5,9 +5,9 @@ never retries and never drops text: it turns bytes into events and failures into
 the stream decides what to do with it.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agentd.protocol.messages import Effort, ErrorKind, Message, RunError, Usage
@@ -19,6 +19,8 @@ class Model:
     """A model and what is known of it; `provider` and `name` together are its id. Sizes are tokens.
 
     `max_output` is what to ask for, None to leave that to the server. `prices` are for `prices.cost_of`.
+    `thinking_tag` is the tag in which the model writes its thinking into its text, None where it does not.
+    `cuts_prompts`: its server leaves out the beginning of a prompt that is too long, without a word.
     """
 
     provider: str
@@ -29,6 +31,8 @@ class Model:
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
     prices: Prices | None = None
+    thinking_tag: str | None = None
+    cuts_prompts: bool = False
 
     @property
     def id(self) -> str:
@@ -104,16 +108,23 @@ StreamEvent = TextDelta | ThinkingDelta | ToolCallDelta | StreamEnd
 
 
 class ProviderError(Exception):
-    """A request to a model failed. `message` is fit for the user: no secret, no page of HTML, never empty."""
+    """A request to a model failed. `message` is fit for the user: no secret, no page of HTML, never empty.
 
-    def __init__(
+    `status` is HTTP's, `code` the server's own word for the failure, `request_id` its name for the request.
+    `context_limit` is the model's context window in tokens, where an overflow told it.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a failure tells, all of it by name and none of it needed
         self,
         kind: ErrorKind,
         message: str,
         *,
         retryable: bool = False,
         status: int | None = None,
+        code: str | None = None,
+        request_id: str | None = None,
         retry_after_ms: int | None = None,
+        context_limit: int | None = None,
         usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
@@ -121,7 +132,10 @@ class ProviderError(Exception):
         self.message = message
         self.retryable = retryable
         self.status = status
+        self.code = code
+        self.request_id = request_id
         self.retry_after_ms = retry_after_ms
+        self.context_limit = context_limit
         self.usage = usage
 
     def to_run_error(self) -> RunError:
@@ -131,6 +145,9 @@ class ProviderError(Exception):
             message=self.message,
             retryable=self.retryable,
             retry_after_ms=self.retry_after_ms,
+            status=self.status,
+            code=self.code,
+            request_id=self.request_id,
         )
 
 
@@ -141,6 +158,17 @@ def no_images(model: Model) -> ProviderError:
         f'{model.provider}: model "{model.id}" does not take images. Choose a model that does, or set '
         "`images = true` for it in the configuration if that is wrong.",
     )
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Headers that the user wants sent with each request. The values of `secret` ones are told nowhere."""
+
+    plain: Mapping[str, str] = field(default_factory=dict)
+    secret: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+NO_HEADERS = Headers()
 
 
 class Provider(Protocol):

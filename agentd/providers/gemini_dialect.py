@@ -6,11 +6,13 @@ https://ai.google.dev/gemini-api/docs/thinking, .../thought-signatures, .../func
 import re
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlsplit
 
 from agentd.protocol.messages import Effort
 
 _VERSION = re.compile(r"gemini-(\d+(?:\.\d+)?)(?![\d.])")
 _PREFIX = re.compile(r"^(?:publishers/google/)?models/")
+_NAMED_VERSION = re.compile(r"/v\d+[a-z0-9]*(?=/|$)")
 _NEWEST = 1000.0
 
 
@@ -88,3 +90,12 @@ def _generation(name: str) -> float:
     if version := _VERSION.search(name):
         return float(version[1])
     return _NEWEST if re.search(r"gemini-.*latest", name) else 0.0
+
+
+def version_prefix(base_url: str, dialect: GeminiDialect) -> str:
+    """The version as a path, "/v1beta", where an address names none. A faulty one is told by others."""
+    try:
+        named = _NAMED_VERSION.search(urlsplit(base_url.strip()).path)
+    except ValueError:
+        named = None
+    return "" if named else f"/{dialect.version}"

@@ -6,7 +6,6 @@ content. Sampling is never set: the newer models are tuned for theirs.
 https://ai.google.dev/api/generate-content
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -29,7 +28,6 @@ UNSIGNED = "skip_thought_signature_validator"
 """The signature that Google names for calls that a model has not made itself."""
 
 IMAGES_OF_RESULTS = "Images from the tool results above:"
-_NAME_START = re.compile(r"[A-Za-z_]")
 
 Part = dict[str, Any]
 
@@ -75,7 +73,7 @@ def _config(request: ModelRequest, traits: Traits, without: Collection[str]) -> 
 
 
 def _declaration(tool: ToolSpec, dialect: GeminiDialect) -> dict[str, Any]:
-    declaration: dict[str, Any] = {"name": _name(tool.name), "description": tool.description}
+    declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
     if dialect.schemas == "json":
         parameters = {"type": "object", "properties": {}} | tool.parameters
         return declaration | {"parametersJsonSchema": parameters}
@@ -136,7 +134,7 @@ class _Contents:
                 kept: Mapping[str, str] = part["functionCall"]
                 if "id" in kept:
                     self._ids[call.id] = kept["id"]
-                part["functionCall"] = {**kept, "name": _name(call.name), "args": call.arguments}
+                part["functionCall"] = {**kept, "name": call.name, "args": call.arguments}
                 # Of parallel calls only the first is signed.
                 if needs_signature and SIGNATURE not in part:
                     part[SIGNATURE] = UNSIGNED
@@ -150,7 +148,7 @@ class _Contents:
         if not text.strip():
             text = "(see the image)" if images else NO_OUTPUT
         response: dict[str, Any] = {
-            "name": _name(result.tool_name),
+            "name": result.tool_name,
             "response": {"error" if result.is_error else "output": text},
         }
         if result.tool_call_id in self._ids:
@@ -171,8 +169,3 @@ class _Contents:
 
 def _images(blocks: Iterable[ResultBlock]) -> Iterator[ImageContent]:
     return (block for block in blocks if isinstance(block, ImageContent))
-
-
-def _name(name: str) -> str:
-    """A name as the API takes it: it begins with a letter or an underscore, also one that a model made up."""
-    return name if _NAME_START.match(name) else f"_{name}"[:64]

@@ -6,16 +6,18 @@ busy with an event.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Protocol
 
 import anyio
 import httpx
 
-from agentd.providers.base import StreamEnd, StreamEvent
+from agentd.providers.base import ProviderError, StreamEnd, StreamEvent
 from agentd.providers.http_endpoint import Endpoint, describe
-from agentd.providers.http_errors import Peer
+from agentd.providers.http_errors import Peer, request_id_in
+from agentd.providers.inline_thinking import InlineThinking
+from agentd.providers.tool_names import ToolNames
 
 _DRAIN_SECONDS = 0.05
 """How long the end of a body may take after its last event, for the connection to be used again."""
@@ -51,7 +53,8 @@ class Answer:
     """The context manager and the iterator of `Provider.stream`.
 
     Entering calls `peer`, which says whom the request goes to, then `send`, which sends it and gives the head
-    of an answer that can be read; both raise `ProviderError`. `decoder` makes the reader of that answer.
+    of an answer that can be read; both raise `ProviderError`. `decoder` makes the reader of that answer. What
+    it reads is told with the session's own `names` of tools, and with the `thinking` in its text apart.
     """
 
     def __init__(
@@ -60,15 +63,21 @@ class Answer:
         peer: Callable[[], Peer],
         send: Callable[[Peer], Awaitable[httpx.Response]],
         decoder: Callable[[Peer], Decoder],
+        *,
+        names: ToolNames,
+        thinking: InlineThinking | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._whom = peer
         self._send = send
         self._make_decoder = decoder
+        self._names = names if names else None
+        self._thinking = thinking
         self._ready: deque[StreamEvent] = deque()
         self._lost = ""
         self._heard = False
         self._ended = False
+        self._failure: ProviderError | None = None
 
     async def __aenter__(self) -> AsyncIterator[StreamEvent]:
         self._first_byte_by = anyio.current_time() + self._endpoint.timeouts.first_byte
@@ -90,13 +99,35 @@ class Answer:
 
     async def __anext__(self) -> StreamEvent:
         while not self._ready:
+            if self._failure is not None:
+                raise self._failure
             if self._ended:
                 raise StopAsyncIteration
-            if self._decoder.done:
-                self._ended = True
-                return self._decoder.end(self._lost)
-            await self._read()
+            try:
+                if self._decoder.done:
+                    self._ended = True
+                    self._say([self._decoder.end(self._lost)])
+                else:
+                    await self._read()
+            except ProviderError as error:
+                self._fail(error)
         return self._ready.popleft()
+
+    def _say(self, events: Iterable[StreamEvent]) -> None:
+        """Have events told, as the session knows them."""
+        if self._thinking is not None:
+            events = [told for event in events for told in self._thinking.feed(event)]
+        if self._names is not None:
+            events = map(self._names.heard, events)
+        self._ready.extend(events)
+
+    def _fail(self, error: ProviderError) -> None:
+        """The answer has failed. What it had said until then is told first."""
+        if error.request_id is None:
+            error.request_id = request_id_in(self._peer, self._response.headers)
+        self._failure = error
+        if self._thinking is not None:
+            self._ready.extend(self._thinking.flush())
 
     async def _read(self) -> None:
         """Wait for the next bytes, or for the end of the connection, and decode them."""
@@ -110,10 +141,10 @@ class Answer:
         if patience.cancelled_caught and self._decoder.finish_reason is None:
             raise self._endpoint.too_slow(self._silence())
         if chunk is None:
-            self._ready.extend(self._decoder.close())
+            self._say(self._decoder.close())
         else:
             self._heard = True
-            self._ready.extend(self._decoder.feed(chunk))
+            self._say(self._decoder.feed(chunk))
 
     def _patience(self) -> float:
         """How long the next bytes may take, in seconds."""

@@ -20,7 +20,7 @@ import anyio
 import httpx
 
 from agentd import __version__
-from agentd.providers.base import ProviderError
+from agentd.providers.base import NO_HEADERS, Headers, ProviderError
 from agentd.providers.http_errors import Peer, error_from_response, redirect_error, wrong_page_error
 
 _HEADERS = {
@@ -52,8 +52,8 @@ class Timeouts:
 
 DEFAULT_TIMEOUTS = Timeouts()
 
-MODEL = "agentd.model"
-"""The extension of an `httpx.Request` that names the model it is for."""
+MODEL, THINKING_TAG = "agentd.model", "agentd.thinking_tag"
+"""The extensions of an `httpx.Request` that say which model it is for, and its tag for thinking."""
 
 
 OpenClient = Callable[..., httpx.AsyncClient]
@@ -80,6 +80,7 @@ class Endpoint:
         timeouts: Timeouts,
         *,
         usual_end: str = "/v1",
+        headers: Headers = NO_HEADERS,
         open_client: OpenClient = httpx.AsyncClient,
     ) -> None:
         """`usual_end` is how a base_url of this API mostly ends, for the advice in error messages."""
@@ -88,6 +89,7 @@ class Endpoint:
         self._base_url = base_url
         self._api_key = api_key
         self._usual_end = usual_end
+        self._headers = headers
         self._new_client = open_client
         self._client: httpx.AsyncClient | None = None
         self._urls: dict[str, httpx.URL] = {}  # taking an address apart costs as much as the rest
@@ -95,7 +97,9 @@ class Endpoint:
     def peer(self, model: str, path: str) -> Peer:
         """The endpoint in the words of error messages. Raises `ProviderError` for a faulty address or key."""
         url = self._url(path)
-        return Peer(self.provider, model, str(url.copy_with(query=None)), self._key(), self._usual_end)
+        address, key = str(url.copy_with(query=None)), self._key()
+        hidden = tuple(self._headers.secret.values())
+        return Peer(self.provider, model, address, key, self._usual_end, hidden)
 
     async def post(
         self, peer: Peer, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
@@ -107,14 +111,33 @@ class Endpoint:
         # Lone surrogates have no place in a request; should one get here, it must not stop the rest.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         request = self._open_client().build_request(
-            "POST", self._url(path), content=content, headers=headers, extensions={MODEL: peer.model}
+            "POST",
+            self._url(path),
+            content=content,
+            headers=self._all_headers(headers),
+            extensions={MODEL: peer.model, THINKING_TAG: peer.thinking_tag},
         )
         return await self._answer(peer, request)
 
     async def get(self, peer: Peer, path: str, headers: Mapping[str, str]) -> httpx.Response:
         """Ask for what lies at a path, as `post` does."""
-        request = self._open_client().build_request("GET", self._url(path), headers=headers)
+        request = self._open_client().build_request(
+            "GET", self._url(path), headers=self._all_headers(headers)
+        )
         return await self._answer(peer, request)
+
+    def _all_headers(self, own: Mapping[str, str]) -> httpx.Headers:
+        """An API's headers of a request and the user's, which go before. Raises `ProviderError`."""
+        headers = httpx.Headers(own)
+        for name, value in {**self._headers.plain, **self._headers.secret}.items():
+            if not value.isascii() or not value.isprintable():
+                raise ProviderError(
+                    "bad_request",
+                    f"{self.provider}: the value of header {name} holds characters that no header can have. "
+                    "Set it again.",
+                )
+            headers[name] = value
+        return headers
 
     async def _answer(self, peer: Peer, request: httpx.Request) -> httpx.Response:
         client = self._open_client()

@@ -7,15 +7,16 @@ own words in short: never a page of HTML, never the key, even when the server re
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 from agentd.protocol.messages import ErrorKind, Usage
 from agentd.providers.base import ProviderError
+from agentd.providers.context_limit import context_limit_in
 from agentd.providers.google_status import details_in_words
+from agentd.providers.retry_delay import asks_to_wait, retry_after_ms
 
 EXCERPT = 300
 """The most characters of a server's own words in a message."""
@@ -27,7 +28,8 @@ _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|too_many_prompt_tokens"
     r"|prompt (?:is )?too long|input (?:is )?too long|input tokens exceeded"
     r"|exceed(?:s|ed)?[^.]{0,40}context|context (?:window|length|size)[^.]{0,40}exceed"
-    r"|maximum (?:context|prompt) length|maximum number of tokens allowed|exceeds the limit of \d"
+    r"|maximum (?:context|prompt|model) length|maximum number of (?:input )?tokens allowed"
+    r"|exceeds the limit of \d|loaded with context length of only|max_new_tokens`? must be <="
     r"|exceeded model token limit|token limit reached|reduce the length of the messages"
     r"|greater than the context length|range of input length|model_context_window_exceeded",
     re.IGNORECASE,
@@ -37,8 +39,6 @@ _QUOTA = re.compile(
     r"|insufficient credits|payment required",
     re.IGNORECASE,
 )
-_RETRY_IN = re.compile(r"(?:re|\b)try (?:again )?in (\d{1,6}(?:\.\d{1,9})?) ?(m?s)\b", re.IGNORECASE)
-"""Google's and OpenAI's words; with them even "exceeded your current quota" is only a rate."""
 _DAILY = re.compile(r"PerDay")
 """In the name of a Google quota: it is not back before tomorrow, whatever delay the answer names."""
 _BAD_REQUEST = re.compile(
@@ -82,15 +82,23 @@ _NO_TOOLS = re.compile(
     r"|--enable-auto-tool-choice|requires --jinja",
     re.IGNORECASE,
 )
+_REQUEST_IDS = (
+    "x-request-id", "request-id", "x-goog-request-id", "apim-request-id", "x-amzn-requestid", "x-ds-trace-id",
+    "cf-ray",
+)  # fmt: skip
+"""The headers in which servers name a request, the one that support asks for first."""
+_WORD = re.compile(r"[\w.:/@+=-]{1,128}", re.ASCII)
+_STATUS = re.compile(r"[1-5]\d\d")
 _USERINFO = re.compile(r"//[^/\s@]{1,500}@")
 _TAGS = re.compile(r"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Whom we talk to, as error messages need it. `secret` is taken out of every message.
+    """Whom we talk to, as error messages need it. `secret`, the key, is taken out of every message.
 
-    `usual_end` is how a base_url of the API mostly ends.
+    So are the `hidden` values of headers. `usual_end` is how a base_url of the API mostly ends.
+    `thinking_tag` is the model's.
     """
 
     provider: str
@@ -98,16 +106,28 @@ class Peer:
     url: str
     secret: str | None = None
     usual_end: str = "/v1"
+    hidden: tuple[str, ...] = field(default=(), repr=False)
+    thinking_tag: str | None = None
 
     def excerpt(self, text: str) -> str:
         """A server's own words in short, on one line, without markup and without the secret."""
         if _TAGS.search(text[:2000]):
             return "the server answered with an HTML page"
-        if self.secret:
-            text = text.replace(self.secret, "[key]")
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
         text = _USERINFO.sub("//", text)
         text = " ".join("".join(c if c.isprintable() else " " for c in text[: 20 * EXCERPT]).split())
         return text if len(text) <= EXCERPT else text[: EXCERPT - 1] + "…"
+
+    def word(self, text: object) -> str | None:
+        """A server's name for something, such as a code; None where it is none, or holds a secret."""
+        if not isinstance(text, str) or not _WORD.fullmatch(text):
+            return None
+        return None if any(secret in text for secret in self._secrets) else text
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return tuple(secret for secret in (self.secret, *self.hidden) if secret)
 
 
 def error_from_response(
@@ -136,7 +156,10 @@ def error_from_response(
         message,
         retryable=retryable,
         status=status,
-        retry_after_ms=retry_after_ms(headers, now, evidence),
+        code=_code(peer, codes),
+        request_id=request_id_in(peer, headers, payload),
+        retry_after_ms=retry_after_ms(headers, now, evidence, status),
+        context_limit=context_limit_in(payload, words) if kind == "context_overflow" else None,
     )
 
 
@@ -157,9 +180,28 @@ def error_from_payload(peer: Peer, payload: Any, usage: Usage | None = None) -> 
         message,
         retryable=kind in RETRYABLE,
         status=status,
+        code=_code(peer, codes),
+        request_id=request_id_in(peer, {}, payload),
         retry_after_ms=retry_after_ms({}, 0.0, evidence),
+        context_limit=context_limit_in(payload, words) if kind == "context_overflow" else None,
         usage=usage,
     )
+
+
+def request_id_in(peer: Peer, headers: Mapping[str, str], payload: Any = None) -> str | None:
+    """A server's name for a request, from the body of an error or an answer's headers, in lower case."""
+    said = payload if isinstance(payload, Mapping) else {}
+    inner = said.get("error")
+    bodies = (said, inner if isinstance(inner, Mapping) else {})
+    ids = (body.get(name) for body in bodies for name in ("request_id", "requestId"))
+    named = (headers.get(name) for name in _REQUEST_IDS)
+    return next((word for word in map(peer.word, (*ids, *named)) if word is not None), None)
+
+
+def _code(peer: Peer, codes: Sequence[str]) -> str | None:
+    """The server's own code for a failure: the first that is no mere HTTP status."""
+    told = (peer.word(code) for code in codes if not _STATUS.fullmatch(code))
+    return next((code for code in told if code is not None), None)
 
 
 def redirect_error(peer: Peer, status: int, location: str) -> ProviderError:
@@ -202,29 +244,6 @@ def unanswered_error(peer: Peer, lost: str, usage: Usage | None, *, has_words: b
     return truncated_error(peer, lost or "it was empty", usage)
 
 
-def retry_after_ms(headers: Mapping[str, str], now: float, words: str = "") -> int | None:
-    """How long the server asks to wait.
-
-    `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110), else "retry in 4.5s" in words.
-    """
-    if (wait := _number(headers.get("retry-after-ms"))) is not None:
-        return int(wait)
-    value = headers.get("retry-after", "").strip()
-    if (wait := _number(value)) is not None:
-        return int(wait * 1000)
-    try:
-        return max(0, int((parsedate_to_datetime(value).timestamp() - now) * 1000))
-    except (ValueError, OverflowError):
-        asked = _RETRY_IN.search(words)
-        return int(float(asked[1]) * (1 if asked[2].lower() == "ms" else 1000)) if asked else None
-
-
-def _number(value: str | None) -> float | None:
-    """A number of at most ten digits, with or without a fraction."""
-    match = re.fullmatch(r"\d{1,10}(?:\.\d{1,10})?", (value or "").strip())
-    return float(match[0]) if match else None
-
-
 def _kind(status: int | None, text: str, *, blank: bool) -> ErrorKind:
     """The kind, from the most to the least telling witness."""
     if status != HTTPStatus.TOO_MANY_REQUESTS and (
@@ -236,7 +255,7 @@ def _kind(status: int | None, text: str, *, blank: bool) -> ErrorKind:
     if (
         status == HTTPStatus.PAYMENT_REQUIRED
         or _DAILY.search(text)
-        or (_QUOTA.search(text) and not _RETRY_IN.search(text))
+        or (_QUOTA.search(text) and not asks_to_wait(text))
     ):
         return "quota"
     if status in _TELLING_STATUS:

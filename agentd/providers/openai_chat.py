@@ -9,9 +9,9 @@ from http import HTTPStatus
 import httpx
 
 from agentd.providers.base import ModelRequest
-from agentd.providers.http_answer import Answer
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Timeouts
+from agentd.providers.http_endpoint import Timeouts
 from agentd.providers.http_errors import Peer
+from agentd.providers.http_provider import HttpProvider, key_header
 from agentd.providers.openai_chat_decoder import ChatDecoder
 from agentd.providers.openai_chat_dialect import PLAIN, ChatDialect
 from agentd.providers.openai_chat_request import chat_body
@@ -21,50 +21,31 @@ __all__ = ["ChatDialect", "OpenAIChat", "Timeouts"]
 _PATH = "/chat/completions"
 
 
-class OpenAIChat:
-    """A `Provider` over one base URL, for example "http://127.0.0.1:11434/v1".
+class OpenAIChat(HttpProvider[ChatDialect]):
+    """A `Provider` over one base URL, for example "http://127.0.0.1:11434/v1"."""
 
-    `name` is the provider's name in the configuration and in messages. Without `api_key` no Authorization
-    header is sent. A faulty address or key is told by the first request, before anything is sent.
-    """
+    _asks_usage = True
 
-    def __init__(
-        self,
-        name: str,
-        base_url: str,
-        api_key: str | None,
-        *,
-        dialect: ChatDialect = PLAIN,
-        timeouts: Timeouts = DEFAULT_TIMEOUTS,
-        open_client: OpenClient = httpx.AsyncClient,
-    ) -> None:
-        self._endpoint = Endpoint(name, base_url, api_key, timeouts, open_client=open_client)
-        self._dialect = dialect
-        self._asks_usage = True
+    def _plain(self) -> ChatDialect:
+        return PLAIN
 
-    def stream(self, request: ModelRequest) -> Answer:
-        """See `Provider.stream`."""
-        return Answer(
-            self._endpoint,
-            lambda: self._endpoint.peer(request.model.name, _PATH),
-            lambda peer: self._send(peer, request),
-            ChatDecoder,
-        )
+    def _path(self, model: str) -> str:
+        return _PATH
 
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._endpoint.aclose()
+    def _decoder(self, peer: Peer) -> ChatDecoder:
+        return ChatDecoder(peer)
 
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
-        """Send a request; give the answer's head if it is one to read. Raises `ProviderError`.
+        """See `HttpProvider`.
 
         Some servers refuse `stream_options`, without which others report no usage: it is left out once a
         server has said so.
         """
+        headers = key_header(peer.secret, self._dialect.auth)
         while True:
             asks_usage = self._asks_usage
             body = chat_body(request, self._dialect, include_usage=asks_usage)
-            response = await self._endpoint.post(peer, _PATH, body, self._headers(peer))
+            response = await self._endpoint.post(peer, _PATH, body, headers)
             refusal = await self._endpoint.refusal(peer, response)
             if refusal is None:
                 return response
@@ -72,10 +53,3 @@ class OpenAIChat:
             if not (asks_usage and bad and "stream_options" in refusal.text):
                 raise refusal.error
             self._asks_usage = False
-
-    def _headers(self, peer: Peer) -> dict[str, str]:
-        if not peer.secret:
-            return {}
-        if self._dialect.auth == "api-key":
-            return {"api-key": peer.secret}
-        return {"Authorization": f"Bearer {peer.secret}"}

@@ -48,6 +48,8 @@ class ChatDialect:
     """Mark what Claude may keep in its cache, for gateways that hand the marks on (OpenRouter)."""
     prompt_cache_key: bool = False
     """Name the conversation, so that its requests meet the same cache."""
+    cuts_prompts: bool = False
+    """Whether the server leaves out the beginning of a prompt that is too long, without a word (Ollama)."""
 
 
 PLAIN = ChatDialect()

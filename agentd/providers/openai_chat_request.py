@@ -7,7 +7,7 @@ has to say it.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from agentd.protocol.messages import (
@@ -23,6 +23,7 @@ from agentd.protocol.messages import (
     UserMessage,
 )
 from agentd.providers.base import Model, ModelRequest, ToolSpec, no_images
+from agentd.providers.inline_thinking import inlined
 from agentd.providers.mistral_call_ids import NineLetterIds
 from agentd.providers.openai_call_ids import CallIds
 from agentd.providers.openai_chat_dialect import PLAIN, CallIdRule, ChatDialect, EffortForm
@@ -183,14 +184,25 @@ def _assistant_message(
     kept = message.provider_data or {}
     if kept and message.provider == model.provider and message.model in (model.name, model.id):
         thinking = "".join(block.text for block in message.content if isinstance(block, ThinkingContent))
-        if dialect.reasoning_replay != "never":
-            answer |= replayed(kept, thinking)
+        answer |= _thinking_again(kept, thinking, text, dialect)
         for call, extra in zip(calls, kept.get("callExtras", ()), strict=False):
             if extra:
                 call["extra_content"] = extra
     if calls and dialect.reasoning_replay == "required":
         answer.setdefault("reasoning_content", "")
     return answer
+
+
+def _thinking_again(
+    kept: Mapping[str, Any], thinking: str, text: str, dialect: ChatDialect
+) -> dict[str, Any]:
+    """The fields with which an answer's thinking goes back: in the form in which it came, or as demanded."""
+    if dialect.reasoning_replay == "never":
+        return {}
+    whole = inlined(kept, thinking, text)
+    if whole is None:
+        return replayed(kept, thinking)
+    return {"reasoning_content": thinking} if dialect.reasoning_replay == "required" else {"content": whole}
 
 
 def _call(call: ToolCall, ids: _Ids) -> dict[str, Any]:

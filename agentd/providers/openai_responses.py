@@ -6,13 +6,14 @@ is about is in `http_endpoint` and `http_answer`; here they meet.
 
 import re
 from dataclasses import replace
+from functools import cached_property
 
 import httpx
 
 from agentd.providers.base import ModelRequest
-from agentd.providers.http_answer import Answer
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Refusal, Timeouts
+from agentd.providers.http_endpoint import Refusal, Timeouts
 from agentd.providers.http_errors import Peer
+from agentd.providers.http_provider import HttpProvider, key_header
 from agentd.providers.openai_responses_decoder import ResponsesDecoder
 from agentd.providers.openai_responses_request import OPENAI, ResponsesDialect, responses_body
 
@@ -37,46 +38,29 @@ _CURES: tuple[tuple[str, bool, str], ...] = (
 """What may cure a refusal: a flag of the dialect, its other value, and the words of the refusal."""
 
 
-class OpenAIResponses:
-    """A `Provider` over one base URL, for example "https://api.openai.com/v1".
+class OpenAIResponses(HttpProvider[ResponsesDialect]):
+    """A `Provider` over one base URL, for example "https://api.openai.com/v1"."""
 
-    `name` is the provider's name in the configuration and in messages. Without `api_key` no Authorization
-    header is sent. A faulty address or key is told by the first request, before anything is sent.
-    """
+    @cached_property
+    def _learnt(self) -> dict[str, ResponsesDialect]:
+        """By model: what it takes, where we know better."""
+        return {}
 
-    def __init__(
-        self,
-        name: str,
-        base_url: str,
-        api_key: str | None,
-        *,
-        dialect: ResponsesDialect = OPENAI,
-        timeouts: Timeouts = DEFAULT_TIMEOUTS,
-        open_client: OpenClient = httpx.AsyncClient,
-    ) -> None:
-        self._endpoint = Endpoint(name, base_url, api_key, timeouts, open_client=open_client)
-        self._dialect = dialect
-        self._learnt: dict[str, ResponsesDialect] = {}  # by model: what it takes, where we know better
+    def _plain(self) -> ResponsesDialect:
+        return OPENAI
 
-    def stream(self, request: ModelRequest) -> Answer:
-        """See `Provider.stream`."""
-        return Answer(
-            self._endpoint,
-            lambda: self._endpoint.peer(request.model.name, _PATH),
-            lambda peer: self._send(peer, request),
-            ResponsesDecoder,
-        )
+    def _path(self, model: str) -> str:
+        return _PATH
 
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._endpoint.aclose()
+    def _decoder(self, peer: Peer) -> ResponsesDecoder:
+        return ResponsesDecoder(peer)
 
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
-        """Send a request; give the answer's head if it is one to read. Raises `ProviderError`.
+        """See `HttpProvider`.
 
         What a model or its server refuses and an answer does not depend on is left out from then on.
         """
-        headers = {"Authorization": f"Bearer {peer.secret}"} if peer.secret else {}
+        headers = key_header(peer.secret, "bearer")
         while True:
             dialect = self._learnt.get(peer.model, self._dialect)
             response = await self._endpoint.post(peer, _PATH, responses_body(request, dialect), headers)

@@ -60,6 +60,8 @@ class ResponsesDialect:
     """Send messages and reasoning in full, with an id and a status, to servers that refuse them without."""
     adjacent_calls: bool = False
     """Put the calls of a turn after everything else in it: DeepSeek wants nothing between them."""
+    cuts_prompts: bool = False
+    """Whether the server leaves out the beginning of a prompt that is too long, without a word (Ollama)."""
 
 
 OPENAI = ResponsesDialect()

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from agentd.providers.apis import ProviderAddress
-from agentd.providers.http_endpoint import MODEL, Timeouts
+from agentd.providers.http_endpoint import MODEL, THINKING_TAG, Timeouts
 from agentd.providers.recording import Recording, Witness
 
 
@@ -51,6 +51,7 @@ class RecordingClient(httpx.AsyncClient):
         about = {
             **self._provider,
             "model": request.extensions.get(MODEL, ""),
+            "thinking_tag": request.extensions.get(THINKING_TAG),
             "url": str(request.url.copy_with(query=None)),
             "headers": request.headers,
         }

@@ -16,7 +16,7 @@ from agentd.providers.recording_form import Chunk, End, Head, Mark, Request
 
 _KEPT_HEADERS = re.compile(
     r"accept|user-agent|content-type|location|anthropic-(?:version|beta)"
-    r"|retry-after(?:-ms)?|x-should-retry|(?:x-)?request-id"
+    r"|retry-after(?:-ms)?|x-should-retry|(?:x-)?request-id|(?:x|anthropic)-ratelimit-[a-z-]+"
 )
 """What a request or an answer is read by. No other header is written: servers invent new ones for keys."""
 

@@ -61,6 +61,7 @@ class Request(Wire):
     dialect: dict[str, Any]
     timeouts: dict[str, float]
     model: str
+    thinking_tag: str | None = absent()
     url: str
     headers: dict[str, str]
     body: Any

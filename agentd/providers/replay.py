@@ -79,7 +79,7 @@ class Replay:
         key = json.dumps([address.name, address.api, address.base_url, recorded.dialect, recorded.timeouts])
         if key not in self._providers:
             try:
-                self._providers[key] = open_provider(address, None, self._client)
+                self._providers[key] = open_provider(address, None, open_client=self._client)
             except TypeError as error:  # a flag that there is not
                 reason = f"this agentd does not know the settings of provider {address.name} ({error})"
                 raise ProviderError("bad_request", f"{self._name}: {reason}.") from None
@@ -160,6 +160,7 @@ def _as_recorded(request: ModelRequest, recorded: Request) -> ModelRequest:
         asked,
         provider=recorded.provider,
         name=recorded.model,
+        thinking_tag=recorded.thinking_tag,
         reasoning=True,
         efforts=get_args(Effort),
     )

@@ -19,7 +19,7 @@ from agentd.config.variables import passed_variables, take_keys
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized
 from agentd.providers.apis import open_provider, open_recorded
-from agentd.providers.base import Provider
+from agentd.providers.base import Headers, Provider
 from agentd.server.connection import Connection
 from agentd.server.door import Door
 from agentd.server.face import EditorFace
@@ -131,7 +131,7 @@ class _Server:
             await self._engines.aclose()
 
 
-def _provider_opener(start: Start) -> Callable[[ProviderSettings, str | None], Provider]:
+def _provider_opener(start: Start) -> Callable[[ProviderSettings, str | None, Headers], Provider]:
     """What opens providers: so that they are recorded, where the daemon was started for that."""
     if start.recording is None:
         return open_provider

@@ -61,7 +61,7 @@ class Methods:
             "agentd/session/update": Method(wire.SessionUpdateParams, self.session_update),
             "agentd/session/close": Method(wire.SessionParams, self.session_close),
             "agentd/status": Method(wire.Empty, self.status),
-            "agentd/models": Method(wire.Empty, self.models),
+            "agentd/models": Method(wire.ModelsParams, self.models),
             "agentd/tools": Method(wire.ToolsParams, self.tools),
             "agentd/schema": Method(wire.Empty, self.schema),
             "agentd/credentials/set": Method(wire.CredentialsParams, self.credentials_set),
@@ -207,9 +207,12 @@ class Methods:
             problems=(*self.connection.problems, *self.engines.problems()),
         )
 
-    async def models(self, params: wire.Empty, request: Request) -> wire.ModelsResult:
-        """The models that can be named."""
-        return wire.ModelsResult(models=self.engines.models(), default=self.connection.default_model)
+    async def models(self, params: wire.ModelsParams, request: Request) -> wire.ModelsResult:
+        """The models that can be named; of one provider as its server tells them."""
+        default = self.connection.default_model
+        if params.provider is None:
+            return wire.ModelsResult(models=self.engines.models(), default=default)
+        return wire.ModelsResult(models=await self.engines.models_of(params.provider), default=default)
 
     async def tools(self, params: wire.ToolsParams, request: Request) -> wire.ToolsResult:
         """The tools that the model may call; the same in every workspace folder."""

@@ -1,26 +1,24 @@
 """Models by name: from the user's configuration and keys to a provider that can be asked."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import anyio.to_thread
 
 from agentd.agent.host import Engine
 from agentd.config.builtin import BUILT_IN
-from agentd.config.settings import ModelSettings, ProviderSettings, Settings
+from agentd.config.settings import ProviderSettings, Settings
 from agentd.config.toml_table import meant, shown
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort
 from agentd.protocol.methods import ModelInfo, Problem
 from agentd.providers import catalog
 from agentd.providers.apis import SCRIPTED, load, open_provider, open_scripted
-from agentd.providers.base import Model, Provider
-from agentd.providers.prices import Prices, Rates
+from agentd.providers.base import Headers, Model, Provider, ProviderError
+from agentd.sessions.known_models import KnownModels, is_in_catalog
 
 ANY = "*"
 """Stands for all models of a provider where none is known by name, or none can be asked."""
-
-_MOST_OUTPUT = 32_000
-"""The most tokens of an answer to ask for unless the user says otherwise: servers count them as if used."""
 
 
 class ConfiguredEngines:
@@ -30,11 +28,12 @@ class ConfiguredEngines:
         self,
         settings: Settings,
         secret: Callable[[str], str | None],
-        open_provider: Callable[[ProviderSettings, str | None], Provider] = open_provider,
+        open_provider: Callable[[ProviderSettings, str | None, Headers], Provider] = open_provider,
     ) -> None:
-        """`secret` gives the value of an environment variable that holds a key."""
+        """`secret` gives the value of an environment variable that holds a key or a secret header."""
         self._settings = settings
         self._known = settings.all_providers
+        self._models = KnownModels()
         self._secret = secret
         self._open_provider = open_provider
         self._credentials: dict[str, str] = {}
@@ -73,7 +72,18 @@ class ConfiguredEngines:
             raise self._no_model(f'There is no provider "{provider_name}" for model "{model}"{near}.')
         if (lack := self._lack(provider)) is not None:
             raise self._no_model(f'Model "{model}" cannot be asked: {lack}.')
-        return Engine(_model(provider, name), self._provider(provider_name), effort)
+        return Engine(self._models.model(provider, name), self._provider(provider_name), effort)
+
+    def learn_window(self, model: Model, tokens: int) -> Model:
+        """A server has said how large a model's context window is; gives the model as it is known now.
+
+        It counts for all sessions until the daemon ends, unless the user has configured another.
+        """
+        provider = self._known.get(model.provider)
+        if provider is None:
+            return model
+        self._models.learn_window(model.provider, model.name, tokens)
+        return replace(model, context_window=self._models.model(provider, model.name).context_window)
 
     def _no_model(self, why: str) -> RpcError:
         errors = [problem.message for problem in self._settings.problems if problem.severity == "error"]
@@ -126,7 +136,7 @@ class ConfiguredEngines:
                 provider = open_scripted()
             else:
                 settings = self._known[name]
-                provider = self._open_provider(settings, self._key(settings))
+                provider = self._open_provider(settings, self._key(settings), self._headers(settings))
             self._providers[name] = provider
         return provider
 
@@ -134,6 +144,11 @@ class ConfiguredEngines:
         if (given := self._credentials.get(provider.name)) is not None:
             return given
         return next((key for name in provider.key_variables if (key := self._secret(name))), None)
+
+    def _headers(self, provider: ProviderSettings) -> Headers:
+        """The headers of a provider's configuration; one whose variable is not set is left out."""
+        values = {name: self._secret(variable) for name, variable in provider.headers.variables.items()}
+        return Headers(provider.headers.plain, {name: value for name, value in values.items() if value})
 
     # --- what there is ----------------------------------------------------------------------------
 
@@ -147,6 +162,32 @@ class ConfiguredEngines:
         found.sort(key=lambda info: not info.available)
         return (*found, _demo())
 
+    async def models_of(self, name: str) -> tuple[ModelInfo, ...]:
+        """The models of one provider. A server that is not a hosted one's own is asked which it has.
+
+        Where it does not answer within seconds, the models that the user describes stand there with the
+        reason, or "provider/*" where there are none. Raises `RpcError` invalidParams for an unknown provider.
+        """
+        if name == SCRIPTED:
+            return (_demo(),)
+        provider = self._known.get(name)
+        if provider is None:
+            near = meant(name, self._known)
+            known = ", ".join(self._known)
+            what = f"there is no provider {name!r}{near}; there are: {known}"
+            raise RpcError("invalidParams", f"/provider: {what}")
+        if not provider.tells_models or self._lack(provider) is not None:
+            return tuple(self._listed(provider))
+        from agentd.providers.server_models import served_models
+
+        try:
+            served = await served_models(provider, self._key(provider), self._headers(provider))
+        except ProviderError as error:
+            names = tuple(provider.models) or (ANY,)
+            return tuple(self._models.info(provider, each, error.message) for each in names)
+        windows = {model.name: model.context_window for model in served}
+        return tuple(self._models.info(provider, each, None, window) for each, window in windows.items())
+
     def _listed(self, provider: ProviderSettings) -> Iterator[ModelInfo]:
         lack = self._lack(provider)
         names = dict.fromkeys(provider.models)
@@ -156,12 +197,12 @@ class ConfiguredEngines:
         if lack is None and provider.is_original:
             names |= dict.fromkeys(catalog.models_of(provider.name))
         for name in names:
-            yield _info(provider, name, lack)
+            yield self._models.info(provider, name, lack)
         if not names:
             hint = f"name one as in {provider.name}/<model>"
             if provider.tells_models:
                 hint += f"; `agentd models {provider.name}` asks {provider.base_url} which there are"
-            yield _info(provider, ANY, lack or hint)
+            yield self._models.info(provider, ANY, lack or hint)
 
     def problems(self) -> Iterator[Problem]:
         """Keys that the configuration names and nobody has set."""
@@ -170,6 +211,10 @@ class ConfiguredEngines:
                 variables = " or ".join(provider.key_variables)
                 message = f"{variables} is not set: requests to {provider.name} carry no key."
                 yield Problem(severity="warning", message=message)
+            for header, variable in provider.headers.variables.items():
+                if self._secret(variable) is None:
+                    message = f"{variable} is not set: requests to {provider.name} carry no header {header}."
+                    yield Problem(severity="warning", message=message)
 
     async def aclose(self) -> None:
         """Give back all connections."""
@@ -179,7 +224,7 @@ class ConfiguredEngines:
 
 def _read_for(provider: ProviderSettings) -> None:
     load(provider.api)
-    if _is_in_catalog(provider):
+    if is_in_catalog(provider):
         catalog.preload()
 
 
@@ -187,47 +232,6 @@ def _form(model: str) -> str:
     """How a model is named, by its own example where a provider is known to have it."""
     found = [f'"{provider}/{model}"' for provider in catalog.providers_of(model)]
     return 'it takes the form "provider/model"' + (f", as in {' or '.join(found[:3])}" if found else "")
-
-
-def _is_in_catalog(provider: ProviderSettings) -> bool:
-    """Whether the catalogue speaks of a provider's models. A server of one's own may serve them otherwise."""
-    return provider.name in BUILT_IN and not provider.is_local
-
-
-def _facts(provider: ProviderSettings, name: str) -> catalog.Facts:
-    return catalog.facts_of(provider.name, name) if _is_in_catalog(provider) else catalog.UNKNOWN
-
-
-def _model(provider: ProviderSettings, name: str) -> Model:
-    """What is known of a model: what the user says, else the catalogue, else careful defaults."""
-    said, known = provider.models.get(name, ModelSettings(name)), _facts(provider, name)
-    limit = min(known.max_output, _MOST_OUTPUT) if provider.asks_limit and known.max_output else None
-    return Model(
-        provider.name,
-        name,
-        context_window=said.context_window or known.context_window,
-        max_output=said.max_output or limit,
-        images=known.images if said.images is None else said.images,
-        reasoning=known.reasoning if said.reasoning is None else said.reasoning,
-        efforts=known.efforts if said.efforts is None else said.efforts,
-        prices=known.prices if said.prices is None else Prices(Rates(**said.prices)),
-    )
-
-
-def _info(provider: ProviderSettings, name: str, lack: str | None) -> ModelInfo:
-    model = _model(provider, name)
-    return ModelInfo(
-        id=model.id,
-        provider=provider.name,
-        name=name,
-        context_window=model.context_window,
-        max_output=model.max_output or _facts(provider, name).max_output,
-        images=model.images,
-        reasoning=model.reasoning,
-        efforts=model.efforts,
-        available=lack is None,
-        reason=lack,
-    )
 
 
 def _scripted_model(name: str) -> Model:

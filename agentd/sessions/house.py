@@ -10,6 +10,7 @@ from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import Problem
+from agentd.providers.base import Model
 from agentd.sessions.face import Face
 from agentd.tools.base import Toolbox
 from agentd.workspace.editor import Editor
@@ -21,6 +22,10 @@ class Engines(Protocol):
 
     def engine(self, model: str | None, effort: Effort | None) -> Engine:
         """The model of that name and its provider. Raises `RpcError` noModel, saying the way out."""
+        ...
+
+    def learn_window(self, model: Model, tokens: int) -> Model:
+        """A server has said how large a model's context window is; gives the model as it is known now."""
         ...
 
 

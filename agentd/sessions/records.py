@@ -1,9 +1,9 @@
 """Events as the journal keeps them.
 
 A record is `{seq, time, promptId?, event, ...}` with beside the event what is never sent: the provider's own
-data of a message, the digest of a prompt, the session as it stood at the end of a run (for listing without
-reading it all). Each body is stored once: a tool result stands in its `tool_execution_end`, and the
-`message_end` that follows holds only its id, which `Reader` fills in again.
+data of a message, the digest of a prompt, the model that a notice is about, the session as it stood at the
+end of a run (for listing without reading it all). Each body is stored once: a tool result stands in its
+`tool_execution_end`, and the `message_end` that follows holds only its id, which `Reader` fills in again.
 """
 
 import functools
@@ -14,6 +14,8 @@ from pydantic import TypeAdapter
 
 from agentd.protocol.events import DurableEvent, EventNotification, MessageEnd, ToolExecutionEnd
 from agentd.protocol.messages import AssistantMessage, ToolResultMessage
+
+_PRIVATE = ("promptDigest", "cutsPrompts", "summary")
 
 
 @functools.cache
@@ -78,5 +80,5 @@ class Reader:
         elif isinstance(event, MessageEnd) and "providerData" in record:
             message = event.message.model_copy(update={"provider_data": record["providerData"]})
             event = MessageEnd(message=message)
-        private: dict[str, Any] = {key: record[key] for key in ("promptDigest", "summary") if key in record}
+        private: dict[str, Any] = {key: record[key] for key in _PRIVATE if key in record}
         return Entry(record["seq"], str(record.get("time", "")), record.get("promptId"), event, private)

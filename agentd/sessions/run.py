@@ -2,8 +2,8 @@
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import anyio
 from agentd.agent.host import Engine, NotJournaled, Verdict
 from agentd.agent.instructions import system_prompt
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
+from agentd.agent.prompt_cut import PromptWatch
 from agentd.config.sources import Sources
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.events import (
@@ -39,6 +40,7 @@ from agentd.protocol.messages import (
     UserMessage,
 )
 from agentd.protocol.methods import Partial, Problem, PromptParams, PromptResult
+from agentd.providers.base import Model
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
@@ -70,6 +72,7 @@ class Ground:
     house: House
     questions: Questions
     shell: Shell
+    prompt_watch: PromptWatch
     seen: SeenFiles = field(default_factory=SeenFiles)
 
 
@@ -205,6 +208,17 @@ class Run:
         """An id that no other tool call of the session has."""
         return self._log.state.unique_call_id(wanted, self.sources.new_id("call"))
 
+    @property
+    def prompt_watch(self) -> PromptWatch:
+        """What looks whether model servers leave out parts of the session's prompts."""
+        return self._ground.prompt_watch
+
+    def learn_window(self, model: Model, tokens: int) -> None:
+        """A server has said how large a model's context window is: the next turn knows it."""
+        known = self._house.engines.learn_window(model, tokens)
+        if self._engine.model.id == known.id:
+            self._engine = replace(self._engine, model=known)
+
     def tool_context(self, output: LiveOutput) -> ToolContext:
         """What a tool may use."""
         return ToolContext(
@@ -226,7 +240,7 @@ class Run:
         """Run something that may outlive the run."""
         self._house.start_soon(function, *args)
 
-    async def emit(self, event: DurableEvent | LiveEvent) -> None:
+    async def emit(self, event: DurableEvent | LiveEvent, **private: Any) -> None:
         """Journal and send an event, then wait until what it gates is safe."""
         if isinstance(event, MessageUpdate | ToolExecutionUpdate):
             self._log.send(event, self.prompt_id)
@@ -234,7 +248,7 @@ class Run:
             return
         if isinstance(event, AgentEnd):
             await self._tell_changed_files()
-        self._record(event)
+        self._record(event, private)
         self._live.follow(event)
         for watch in self._watchers:
             watch(event)
@@ -254,9 +268,9 @@ class Run:
             if files:
                 self._log.record(FilesChanged(files=files), self.prompt_id)
 
-    def _record(self, event: DurableEvent) -> None:
-        private = {"promptDigest": self.digest} if isinstance(event, AgentStart) else {}
-        self._log.record(event, self.prompt_id, **private)
+    def _record(self, event: DurableEvent, private: Mapping[str, Any]) -> None:
+        own = {"promptDigest": self.digest} if isinstance(event, AgentStart) else {}
+        self._log.record(event, self.prompt_id, **own, **private)
 
     async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str) -> Verdict:
         """Judge a prepared call, asking the user where need be."""

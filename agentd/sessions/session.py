@@ -13,6 +13,7 @@ from typing import Literal
 import anyio
 from pydantic_core import to_json
 
+from agentd.agent.prompt_cut import PromptWatch
 from agentd.agent.request import project
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import Notice, SessionChanged
@@ -73,7 +74,8 @@ class Session:
         self._closed = False
         self._questions = Questions(house.face, house.sources.new_id)
         self._shell = Shell(house.start_soon, house.spills, is_reopened=bool(state.messages))
-        self._ground = Ground(root, self._log, house, self._questions, self._shell)
+        watch = PromptWatch(state.cut_prompts)
+        self._ground = Ground(root, self._log, house, self._questions, self._shell, watch)
         for question, option_id in state.answers:
             self._questions.recall(question, option_id)
 

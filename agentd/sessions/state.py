@@ -89,6 +89,7 @@ class SessionState:
         self.run: OpenRun | None = None
         self.usage: Usage | None = None
         self.todo: tuple[TodoItem, ...] = ()
+        self.cut_prompts: set[str] = set()  # the models whose servers were seen to cut prompts
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
         self._questions: dict[str, PermissionRequested] = {}
@@ -149,6 +150,8 @@ class SessionState:
         self.seq = entry.seq
         self.updated_at = entry.time
         event = entry.event
+        if "cutsPrompts" in entry.private:
+            self.cut_prompts.add(str(entry.private["cutsPrompts"]))
         if isinstance(event, SessionChanged):
             self._changed = event.session
         elif isinstance(event, AgentStart):

@@ -7,7 +7,7 @@ and always at the same place.
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from agent.event_order import AnyEvent, assert_whole_run
 
 from agentd.agent.host import Engine, Verdict
 from agentd.agent.loop import Loop
+from agentd.agent.prompt_cut import PromptWatch
 from agentd.config.sources import Sources
 from agentd.protocol.events import AgentEnd, MessageEnd, PromptSettings
 from agentd.protocol.messages import Message, TextContent, ToolCall, ToolResultMessage, UserMessage
@@ -136,6 +137,7 @@ class MemoryHost:
         self.at_event: Callable[[AnyEvent], None] = lambda event: None
         self.verdict: Callable[[ToolCall], Awaitable[Verdict]] | None = None
         self.rooms = 0
+        self.prompt_watch = PromptWatch()
         self.clock = itertools.count()
         self._ids = itertools.count(1)
         self._call_ids: set[str] = set()
@@ -178,7 +180,10 @@ class MemoryHost:
         self.rooms += 1
         await self.wait()
 
-    async def emit(self, event: AnyEvent) -> None:
+    def learn_window(self, model: Model, tokens: int) -> None:
+        self.model = replace(self.model, context_window=tokens)
+
+    async def emit(self, event: AnyEvent, **_: Any) -> None:
         self.events.append(event)
         if isinstance(event, MessageEnd):
             self.messages.append(event.message)

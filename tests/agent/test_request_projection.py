@@ -234,10 +234,11 @@ def test_a_request_begins_with_the_user_and_never_ends_with_the_assistant() -> N
     ]
 
 
-def test_names_that_the_model_made_up_are_sent_as_names_that_servers_take() -> None:
-    answered = project([user("go"), answer(call("a", name="my tool!"), call("b", name=""))])[1]
+def test_every_call_has_a_name_of_valid_unicode_and_whose_else_it_is_stays() -> None:
+    calls = (call("a", name="my tool!"), call("b", name=""), call("c", name="x\ud800"))
+    answered = project([user("go"), answer(*calls)])[1]
     assert isinstance(answered, AssistantMessage)
-    assert [each.name for each in answered.calls] == ["my_tool_", "unknown"]
+    assert [each.name for each in answered.calls] == ["my tool!", "unknown", "x\ufffd"]
 
 
 def test_lone_surrogates_never_reach_a_server_while_whole_letters_do() -> None:

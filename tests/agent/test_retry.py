@@ -140,3 +140,9 @@ async def test_the_jitter_is_passed_in() -> None:
     await host.run()
     (told,) = [event for event in host.events if isinstance(event, Retry)]
     assert told.delay_ms == 0
+
+
+def test_an_error_that_is_told_instead_of_a_wait_still_says_whose_it_is() -> None:
+    decision = after(failure("rate_limit", 3_600_000, status=429, code="c", request_id="r"), 1, 0.5)
+    assert isinstance(decision, GiveUp)
+    assert (decision.error.status, decision.error.code, decision.error.request_id) == (429, "c", "r")

@@ -44,11 +44,11 @@ RESPONSE_TURN = (
 def sign(model: str, part: Mapping[str, Any]) -> str:
     """The signature of a part that a model has made: it fits this part of this model and no other.
 
-    A call counts by its name and id, as its arguments may have been no JSON and its name none to send back.
+    A call counts by its id, as its arguments may have been no JSON and its name none to send back.
     """
     bare = {name: value for name, value in part.items() if name != SIGNATURE}
     if call := part.get("functionCall"):
-        bare = {"call": re.sub(r"[^A-Za-z0-9_-]", "_", call["name"])[:64].lstrip("_"), "id": call.get("id")}
+        bare = {"call": call.get("id")}
     text = json.dumps([model, bare], sort_keys=True, ensure_ascii=False)
     return base64.b64encode(hashlib.sha256(text.encode(errors="replace")).digest()).decode()
 

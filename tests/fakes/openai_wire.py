@@ -1,6 +1,7 @@
 """OpenAI's chat format from the server's side: scripted responses as streams, and faults of requests."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ CODE_OF_KIND = {
     "context_overflow": "context_length_exceeded", "quota": "insufficient_quota", "refusal": "content_filter",
 }  # fmt: skip
 FINISH = {"stop": "stop", "length": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FIELDS = {"model", "messages", "stream", "stream_options", "tools", "max_tokens", "reasoning_effort"}
 
 
@@ -62,8 +64,22 @@ def wire_fault(body: Any) -> str | None:
         return "a lone surrogate"
     if messages[0].get("role") == "system":
         messages = messages[1:]
-    faults = (*_call_faults(messages), *_order_faults(messages), *_content_faults(messages))
+    faults = (
+        *_tool_faults(body),
+        *_call_faults(messages),
+        *_order_faults(messages),
+        *_content_faults(messages),
+    )
     return faults[0] if faults else None
+
+
+def _tool_faults(body: Mapping[str, Any]) -> Iterator[str]:
+    names = [tool.get("function", {}).get("name", "") for tool in body.get("tools") or ()]
+    for name in names:
+        if not NAME.fullmatch(name):
+            yield f"tools: the name {name!r} does not match '{NAME.pattern}'"
+    if len(set(names)) < len(names):
+        yield "tools: a name is there twice"
 
 
 def _order_faults(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -97,8 +113,11 @@ def _call_faults(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 yield f"messages[{number}]: call id {call.get('id')!r} is missing or used twice"
             if not _is_json_object(call["function"].get("arguments")):
                 yield f"messages[{number}]: arguments are no JSON text of an object"
-            if not call["function"].get("name"):
+            name = call["function"].get("name", "")
+            if not name:
                 yield f"messages[{number}]: a call has no name"
+            elif not NAME.fullmatch(name):
+                yield f"messages[{number}]: the name of a call does not match '{NAME.pattern}'"
             seen.add(call.get("id"))
             waiting.append(call.get("id"))
     if waiting:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from agentd.protocol.messages import (
     AssistantBlock,
     AssistantMessage,
@@ -18,6 +20,7 @@ from agentd.providers.base import (
     Model,
     ModelRequest,
     Provider,
+    ProviderError,
     StreamEnd,
     StreamEvent,
     TextDelta,
@@ -26,6 +29,9 @@ from agentd.providers.base import (
     ToolSpec,
 )
 
+KEY = "sk-canary-0123456789"
+HELLO = {"content": [{"type": "text", "text": "Hello, world"}], "chunkSize": 2}
+"""An answer for a fake server to play."""
 NOW = "2026-11-29T17:01:38.041Z"
 READ = ToolSpec("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 PIXEL = ImageContent(mime_type="image/png", data="iVBORw0KGgo=")
@@ -122,3 +128,14 @@ def calls_in(events: list[StreamEvent]) -> list[dict[str, Any]]:
 async def read(provider: Provider, asked: ModelRequest | None = None) -> Reading:
     """All of an answer."""
     return await Reading().read(provider, asked)
+
+
+async def fail(provider: Provider, asked: ModelRequest | None = None) -> tuple[Reading, ProviderError]:
+    """What is read of an answer that must fail, and how it fails: in words, and without the key."""
+    reading = Reading()
+    with pytest.raises(ProviderError) as caught:
+        await reading.read(provider, asked)
+    await provider.aclose()
+    assert caught.value.message
+    assert KEY not in caught.value.message
+    return reading, caught.value

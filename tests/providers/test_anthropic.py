@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import anyio
+import conversation
 import pytest
-from conversation import PIXEL, Reading, assistant, call, read, request, result, thinking, user
+from conversation import HELLO, KEY, PIXEL, Reading, assistant, call, read, request, result, thinking, user
 from fakes.anthropic_faults import sign
 from fakes.anthropic_server import AnthropicServer, begin, delta, end, finish, start, stream
 from fakes.model_server import EVENT_STREAM, Raw, json_answer
@@ -16,8 +17,6 @@ from agentd.providers.base import Model, ProviderError, TextDelta
 
 MODEL = Model("local", "claude-opus-4-8", images=True)
 ASKED = request(model=MODEL)
-HELLO = {"content": [{"type": "text", "text": "Hello, world"}], "chunkSize": 2}
-KEY = "sk-ant-canary-0123456789"
 SAID = [begin(0, {"type": "text", "text": ""}), delta(0, "text_delta", text="Hi")]
 WHOLE = stream(start(), *SAID, end(0), finish())
 
@@ -37,13 +36,7 @@ async def ask(server: AnthropicServer, asked: Any = ASKED, **fields: Any) -> Rea
 
 
 async def fail(provider: Anthropic, asked: Any = ASKED) -> tuple[Reading, ProviderError]:
-    reading = Reading()
-    with pytest.raises(ProviderError) as caught:
-        await reading.read(provider, asked)
-    await provider.aclose()
-    assert caught.value.message
-    assert KEY not in caught.value.message
-    return reading, caught.value
+    return await conversation.fail(provider, asked)
 
 
 # --- what is sent and read ------------------------------------------------------------------------
@@ -335,8 +328,3 @@ async def test_an_image_for_a_model_without_eyes_sends_nothing(server: Anthropic
     _, error = await fail(Anthropic("local", server.base_url, KEY), asked)
     assert error.kind == "bad_request"
     assert not server.requests
-
-
-def test_anthropics_own_address_is_the_default() -> None:
-    provider = Anthropic(api_key=KEY)
-    assert provider._endpoint.peer("m", "/v1/messages").url == "https://api.anthropic.com/v1/messages"

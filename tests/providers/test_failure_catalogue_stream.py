@@ -1,30 +1,17 @@
 """What streams of servers have done to their readers elsewhere, tried on the decoder of every API."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from conversation import calls_in
+from decoding import DECODERS, PEER, decode
 from fakes.answers import APIS, answer
 from fakes.model_server import sse
 
 from agentd.protocol.messages import Usage
-from agentd.providers.anthropic_decoder import MessagesDecoder
-from agentd.providers.base import ProviderError, StreamEnd, StreamEvent, TextDelta, ThinkingDelta
-from agentd.providers.gemini_decoder import GeminiDecoder
-from agentd.providers.http_answer import Decoder
-from agentd.providers.http_errors import Peer
-from agentd.providers.openai_chat_decoder import ChatDecoder
-from agentd.providers.openai_responses_decoder import ResponsesDecoder
+from agentd.providers.base import ProviderError, StreamEvent, TextDelta, ThinkingDelta
 
-PEER = Peer("local", "m", "http://127.0.0.1/v1")
-DECODERS: dict[str, Callable[[Peer], Decoder]] = {
-    "openai-chat": ChatDecoder,
-    "openai-responses": ResponsesDecoder,
-    "anthropic": MessagesDecoder,
-    "gemini": GeminiDecoder,
-}
 CALL = {"type": "tool_call", "id": "c1", "name": "write", "arguments": {"path": "a", "content": "你好🌍"}}
 THOUGHT = {"type": "thinking", "text": "hm, é"}
 
@@ -33,17 +20,6 @@ THOUGHT = {"type": "thinking", "text": "hm, é"}
 def api(request: pytest.FixtureRequest) -> str:
     """Each wire API in turn."""
     return str(request.param)
-
-
-def decode(api: str, body: bytes, chunk: int = 10**9) -> tuple[list[StreamEvent], StreamEnd]:
-    """All that an answer says. Raises `ProviderError`."""
-    decoder, events = DECODERS[api](PEER), list[StreamEvent]()
-    for start in range(0, len(body), chunk):
-        if decoder.done:
-            break
-        events += decoder.feed(body[start : start + chunk])
-    events += decoder.close()
-    return events, decoder.end()
 
 
 def said(events: list[StreamEvent]) -> tuple[str, str, list[dict[str, Any]]]:

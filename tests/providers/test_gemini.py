@@ -4,8 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import conversation
 import pytest
-from conversation import PIXEL, Reading, assistant, call, read, request, result, user
+from conversation import HELLO, KEY, PIXEL, Reading, assistant, call, read, request, result, user
 from fakes.gemini_server import GeminiServer, chunk, event, stream
 from fakes.model_server import Raw, json_answer
 
@@ -13,10 +14,8 @@ from agentd.agent.response import Response
 from agentd.protocol.messages import AssistantMessage
 from agentd.providers.apis import open_provider
 from agentd.providers.base import Model, ModelRequest, ProviderError, StreamEnd, TextDelta
-from agentd.providers.gemini import BASE_URL, VERTEX, Gemini, GeminiDialect, Timeouts
+from agentd.providers.gemini import VERTEX, Gemini, GeminiDialect, Timeouts
 
-HELLO = {"content": [{"type": "text", "text": "Hello, world"}], "chunkSize": 2}
-KEY = "AIza-canary-0123456789"
 G2, G3 = "gemini-2.5-flash", "gemini-3-flash-preview"
 HI = {"text": "Hi"}
 
@@ -31,13 +30,7 @@ def provider(server: GeminiServer, key: str | None = None, **fields: Any) -> Gem
 
 
 async def fail(gemini: Gemini, what: ModelRequest | None = None) -> tuple[Reading, ProviderError]:
-    reading = Reading()
-    with pytest.raises(ProviderError) as caught:
-        await reading.read(gemini, what or asked())
-    await gemini.aclose()
-    assert caught.value.message
-    assert KEY not in caught.value.message
-    return reading, caught.value
+    return await conversation.fail(gemini, what or asked())
 
 
 def message(reading: Reading, model: str) -> AssistantMessage:
@@ -459,6 +452,10 @@ async def test_a_refusal_of_what_was_not_asked_for_is_an_error(gemini_server: Ge
 
 def test_the_catalogue_opens_it() -> None:
     address = SimpleNamespace(
-        name="google", api="gemini", base_url=BASE_URL, dialect={"auth": "bearer"}, timeouts={"idle": 60.0}
+        name="google",
+        api="gemini",
+        base_url="https://generativelanguage.googleapis.com",
+        dialect={"auth": "bearer"},
+        timeouts={"idle": 60.0},
     )
     assert isinstance(open_provider(address, KEY), Gemini)

@@ -91,15 +91,6 @@ def test_the_subset_takes_the_place_of_json_schema_and_an_empty_object_that_of_n
     ]
 
 
-def test_a_name_that_the_api_refuses_is_one_that_it_takes_everywhere() -> None:
-    odd = ToolCall(id="c", name="3d", arguments={})
-    answer = result("c", "x").model_copy(update={"tool_name": "3d"})
-    made = body(user("Hi"), assistant(odd), answer, tools=(ToolSpec("3d", "D", {}),))
-    assert made["tools"][0]["functionDeclarations"][0]["name"] == "_3d"
-    assert made["contents"][1]["parts"][0]["functionCall"]["name"] == "_3d"
-    assert made["contents"][2]["parts"][0]["functionResponse"]["name"] == "_3d"
-
-
 # --- thinking -------------------------------------------------------------------------------------
 
 

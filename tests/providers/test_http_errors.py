@@ -87,3 +87,66 @@ def test_secrets_in_a_servers_words_are_taken_out() -> None:
 def test_what_the_server_behind_a_gateway_said_is_told() -> None:
     raw = {"message": "Provider returned error", "code": 502, "metadata": {"raw": "GPU on fire"}}
     assert "GPU on fire" in error_from_payload(PEER, {"error": raw}).message
+
+
+# --- code and request id --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"error": {"message": "m", "type": "invalid_request", "code": "no_model"}}, "no_model"),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "m"}}, "overloaded_error"),
+        ({"error": {"code": 400, "message": "m", "status": "INVALID_ARGUMENT"}}, "INVALID_ARGUMENT"),
+        ([{"error": {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED"}}], "RESOURCE_EXHAUSTED"),
+        ({"code": "invalid-argument", "error": "m"}, "invalid-argument"),
+        ({"object": "error", "message": "m", "type": "x_type", "code": "3230"}, "3230"),
+        ({"detail": "Invalid API Key"}, None),
+        ({"error": {"code": 502, "message": "m"}}, None),
+        ({"error": {"code": "sk-canary", "message": "m"}}, None),
+        ({"error": {"code": "<html>two words", "message": "m"}}, None),
+        ({"error": {"code": "x" * 129, "message": "m"}}, None),
+    ],
+)  # fmt: skip
+def test_the_code_is_the_servers_own_word(body: object, code: str | None) -> None:
+    assert error_from_response(PEER, 418, {}, json.dumps(body).encode(), now=0).code == code
+    assert error_from_payload(PEER, body).code == code
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "expected"),
+    [
+        ({"x-request-id": "req_1"}, {}, "req_1"),
+        ({"request-id": "req_2"}, {}, "req_2"),
+        ({"x-request-id": "req_1", "cf-ray": "ray"}, {}, "req_1"),
+        ({"apim-request-id": "a-b"}, {}, "a-b"),
+        ({"cf-ray": "8f-FRA"}, {}, "8f-FRA"),
+        ({"x-request-id": "req_1"}, {"error": {"message": "m"}, "request_id": "req_3"}, "req_3"),
+        ({}, {"error": {"message": "m", "request_id": "req_4"}}, "req_4"),
+        ({"x-request-id": "holds sk-canary"}, {}, None),
+        ({"x-request-id": "sk-canary"}, {"request_id": 3}, None),
+        ({"x-request-id": "<b>"}, {}, None),
+        ({}, {}, None),
+    ],
+)
+def test_the_request_id_is_told_where_a_server_gives_one(
+    headers: dict[str, str], body: object, expected: str | None
+) -> None:
+    assert error_from_response(PEER, 500, headers, json.dumps(body).encode(), now=0).request_id == expected
+
+
+def test_the_wire_tells_status_code_and_request_id_only_where_there_are_any() -> None:
+    body = json.dumps({"error": {"message": "m", "code": "c"}}).encode()
+    error = error_from_response(PEER, 500, {"x-request-id": "r"}, body, now=0).to_run_error()
+    told = error.model_dump(mode="json")
+    assert (told["status"], told["code"], told["requestId"]) == (500, "c", "r")
+    bare = error_from_payload(PEER, {"error": {"message": "m"}}).to_run_error().model_dump(mode="json")
+    assert not {"status", "code", "requestId"} & set(bare)
+
+
+def test_the_values_of_secret_headers_are_taken_out_of_a_servers_words() -> None:
+    peer = Peer("local", "m", "http://127.0.0.1/", hidden=("header-canary",))
+    error = error_from_payload(peer, {"error": {"message": "bad header-canary", "code": "header-canary"}})
+    assert "header-canary" not in error.message
+    assert error.code is None
+    assert "canary" not in repr(peer)

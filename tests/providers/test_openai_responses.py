@@ -5,7 +5,20 @@ from typing import Any
 
 import anyio
 import pytest
-from conversation import NOW, PIXEL, READ, Reading, assistant, call, read, request, result, user
+from conversation import (
+    HELLO,
+    KEY,
+    NOW,
+    PIXEL,
+    READ,
+    assistant,
+    call,
+    fail,
+    read,
+    request,
+    result,
+    user,
+)
 from fakes.model_server import ModelServer, Raw, json_answer, sse
 from fakes.responses_server import ResponsesServer
 from responses_events import CALL, COMPLETED, added, arguments, done, over, text
@@ -13,26 +26,14 @@ from responses_events import CALL, COMPLETED, added, arguments, done, over, text
 from agentd.agent.request import project
 from agentd.agent.response import Response
 from agentd.protocol.messages import AssistantMessage, Message
-from agentd.providers.base import Model, ModelRequest, ProviderError, StreamEnd, TextDelta
+from agentd.providers.base import Model, ModelRequest, StreamEnd, TextDelta
 from agentd.providers.openai_responses import OpenAIResponses, ResponsesDialect, Timeouts
 
-HELLO = {"content": [{"type": "text", "text": "Hello, world"}], "chunkSize": 2}
-KEY = "sk-canary-0123456789"
 THINKER = Model("local", "m", reasoning=True)
 
 
 def provider_of(server: ModelServer, key: str | None = None, **fields: Any) -> OpenAIResponses:
     return OpenAIResponses("local", server.base_url, key, **fields)
-
-
-async def fail(provider: OpenAIResponses, asked: Any = None) -> tuple[Reading, ProviderError]:
-    reading = Reading()
-    with pytest.raises(ProviderError) as caught:
-        await reading.read(provider, asked)
-    await provider.aclose()
-    assert caught.value.message
-    assert KEY not in caught.value.message
-    return reading, caught.value
 
 
 # --- what is sent and read ------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Tape:
         self._recording = Recording(self._fd, self.secrets)
 
     def provider(self, server: ModelServer, api: str = "openai-chat", **settings: Any) -> Provider:
-        return open_recorded(Address(api, server.base_url, **settings), KEY, self._recording)
+        return open_recorded(Address(api, server.base_url, **settings), KEY, recording=self._recording)
 
     @property
     def lines(self) -> list[dict[str, Any]]:
@@ -116,6 +116,18 @@ async def test_a_replay_gives_the_very_events_of_every_api(api: str, tape: Tape)
     assert (await read(player, tape.replayed())).events == first.events
     assert (await read(player, tape.replayed(*turn))).events == second.events
     await player.aclose()
+
+
+async def test_thinking_in_the_text_is_apart_in_a_replay_too(tape: Tape, model_server: ModelServer) -> None:
+    model_server.push({"content": [{"type": "text", "text": "<think>hm</think>Hi"}], "chunkSize": 3})
+    provider = tape.provider(model_server)
+    asked = request(model=Model("local", "m", thinking_tag="think"))
+    first = await read(provider, asked)
+    await provider.aclose()
+    player = Scripted()
+    again = await read(player, tape.replayed())
+    await player.aclose()
+    assert (again.thinking, again.text) == (first.thinking, first.text) == ("hm", "Hi")
 
 
 async def test_a_replay_keeps_the_chunks_as_they_came(tape: Tape, model_server: ModelServer) -> None:
@@ -378,7 +390,7 @@ async def test_the_key_is_nowhere_even_if_the_server_and_the_user_repeat_it(
 async def test_a_key_in_the_address_is_masked(tape: Tape, model_server: ModelServer) -> None:
     model_server.push({"content": [{"type": "text", "text": "ok"}]})
     where = Address("openai-chat", f"{model_server.base_url}/{KEY}?key={KEY}")
-    provider = open_recorded(where, KEY, tape._recording)
+    provider = open_recorded(where, KEY, recording=tape._recording)
     await read(provider)
     await provider.aclose()
     assert model_server.requests[0].path.count(KEY) == 2

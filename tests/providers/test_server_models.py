@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentd.providers.base import ProviderError
+from agentd.config.settings import ProviderSettings
+from agentd.providers.base import Headers, ProviderError
 from agentd.providers.server_models import ServedModel, served_models
 
 
@@ -42,9 +43,13 @@ def serving(body: bytes | Any, status: int = 200, hangs: bool = False, **headers
         http.shutdown()
 
 
+def local(base_url: str, api: str = "openai-chat", **dialect: Any) -> ProviderSettings:
+    return ProviderSettings("local", api, base_url, dialect=dialect)
+
+
 async def failure(base_url: str, **options: Any) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
-        await served_models("local", base_url, None, **options)
+        await served_models(local(base_url), None, **options)
     return caught.value
 
 
@@ -58,7 +63,7 @@ async def test_models_come_with_the_window_that_the_server_tells() -> None:
         {"id": "false", "max_model_len": True},
     ]
     with serving({"object": "list", "data": entries}) as (base_url, asked):
-        found = await served_models("local", base_url, "key-1")
+        found = await served_models(local(base_url), "key-1")
     assert found == (
         ServedModel("plain"),
         ServedModel("vllm", 4096),
@@ -72,13 +77,13 @@ async def test_models_come_with_the_window_that_the_server_tells() -> None:
 
 async def test_a_server_without_models_has_none_and_no_key_is_sent_where_there_is_none() -> None:
     with serving({"data": []}) as (base_url, asked):
-        assert await served_models("local", base_url, None) == ()
+        assert await served_models(local(base_url), None) == ()
     assert "authorization" not in asked[0]
 
 
 async def test_entries_that_name_nothing_are_passed_over() -> None:
     with serving({"data": [3, None, {}, {"id": 3}, {"id": " "}, {"id": "m"}]}) as (base_url, _):
-        assert await served_models("local", base_url, None) == (ServedModel("m"),)
+        assert await served_models(local(base_url), None) == (ServedModel("m"),)
 
 
 @pytest.mark.parametrize(
@@ -116,3 +121,43 @@ async def test_a_server_that_is_not_there_or_does_not_answer_is_not_waited_for()
     assert (error.kind, error.retryable) == ("network", True)
     with serving(b"", hangs=True) as (base_url, _):
         assert (await failure(base_url, seconds=0.2)).kind == "timeout"
+
+
+# --- other APIs and headers -----------------------------------------------------------------------
+
+CLAUDE = {"data": [{"type": "model", "id": "claude-x", "max_input_tokens": 200000}], "has_more": False}
+GEMINI = {"models": [{"name": "models/gemini-x", "inputTokenLimit": 1048576}]}
+
+
+@pytest.mark.parametrize(
+    ("api", "end", "dialect", "answer", "path", "header", "model"),
+    [
+        ("anthropic", "", {}, CLAUDE, "/v1/models?limit=1000", ("x-api-key", "key-1"), ("claude-x", 200000)),
+        ("anthropic", "/v1", {"auth": "bearer"}, CLAUDE, "/v1/models?limit=1000",
+         ("authorization", "Bearer key-1"), ("claude-x", 200000)),
+        ("gemini", "", {}, GEMINI, "/v1beta/models?pageSize=1000", ("x-goog-api-key", "key-1"),
+         ("gemini-x", 1048576)),
+        ("gemini", "/v1", {"auth": "bearer"}, GEMINI, "/v1/models?pageSize=1000",
+         ("authorization", "Bearer key-1"), ("gemini-x", 1048576)),
+        ("openai-chat", "/v1", {"auth": "api-key"}, {"data": [{"id": "m"}]}, "/v1/models",
+         ("api-key", "key-1"), ("m", None)),
+        ("openai-responses", "/v1", {}, {"data": [{"id": "m"}]}, "/v1/models",
+         ("authorization", "Bearer key-1"), ("m", None)),
+    ],
+)  # fmt: skip
+async def test_each_api_lists_its_models_in_its_own_way(
+    api: str, end: str, dialect: Any, answer: Any, path: str, header: Any, model: tuple[str, int | None]
+) -> None:
+    with serving(answer) as (base_url, asked):
+        address = local(base_url.removesuffix("/v1") + end, api, **dialect)
+        assert await served_models(address, "key-1") == (ServedModel(*model),)
+    name, value = header
+    assert (asked[0]["path"], asked[0][name]) == (path, value)
+    assert ("anthropic-version" in asked[0]) == (api == "anthropic")
+
+
+async def test_the_headers_of_the_configuration_are_sent_too() -> None:
+    headers = Headers({"X-Team": "blue"}, {"X-Gate": "canary"})
+    with serving({"data": []}) as (base_url, asked):
+        await served_models(local(base_url), None, headers)
+    assert (asked[0]["x-team"], asked[0]["x-gate"]) == ("blue", "canary")

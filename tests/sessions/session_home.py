@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ class FakeEngines:
     def __init__(self) -> None:
         self.scripted = Scripted()
         self.others: dict[str, Provider] = {}
+        self.windows: dict[str, int] = {}
 
     def engine(self, model: str | None, effort: Effort | None) -> Engine:
         provider, _, name = (model or "").partition("/")
@@ -85,6 +87,10 @@ class FakeEngines:
         if provider != "scripted":
             raise RpcError("noModel", f'There is no model "{model}".')
         return Engine(Model(provider, name, images=True), self.scripted, effort)
+
+    def learn_window(self, model: Model, tokens: int) -> Model:
+        self.windows[model.id] = tokens
+        return replace(model, context_window=tokens)
 
 
 class FakeSettings:

@@ -21,7 +21,7 @@ from agentd.protocol.methods import (
     SessionNewParams,
     SessionUpdateParams,
 )
-from agentd.providers.base import StreamEnd, TextDelta, ToolCallDelta
+from agentd.providers.base import ProviderError, StreamEnd, TextDelta, ToolCallDelta
 from agentd.sessions.run import Run
 from agentd.sessions.session import Session
 
@@ -565,3 +565,16 @@ async def test_a_change_to_a_model_that_is_not_there_changes_nothing(tmp_path: P
             session.update(SessionUpdateParams(session_id=session.session_id, model="none/x", title="T"))
         assert caught.value.kind == "noModel"
         assert (session.info.seq, session.info.title) == (1, "")
+
+
+async def test_a_window_that_a_server_told_is_known_to_all_and_to_the_run_that_heard_it(
+    tmp_path: Path,
+) -> None:
+    async with home(tmp_path) as living:
+        failure = ProviderError("context_overflow", "fake: too long", context_limit=8192)
+        living.engines.others["fake"] = MemoryHost([failure]).provider
+        session = await living.new("unused")
+        runs: list[Run] = []
+        await session.prompt(prompt(model="fake/x"), runs.append)
+        assert living.engines.windows == {"fake/x": 8192}
+        assert runs[0].engine().model.context_window == 8192

@@ -1,0 +1,101 @@
+"""What the providers of all wire APIs have in common: an endpoint, a dialect, and how an answer is read."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+import httpx
+
+from agentd.providers.base import NO_HEADERS, Headers, ModelRequest
+from agentd.providers.http_answer import Answer, Decoder
+from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Timeouts
+from agentd.providers.http_errors import Peer
+from agentd.providers.inline_thinking import InlineThinking
+from agentd.providers.tool_names import ToolNames
+
+D = TypeVar("D")
+
+
+class HttpProvider(ABC, Generic[D]):
+    """A `Provider` over one base URL, for example "http://127.0.0.1:11434/v1".
+
+    A faulty address, key or header is told by the first request, before anything is sent.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        dialect: D | None = None,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        headers: Headers = NO_HEADERS,
+        open_client: OpenClient = httpx.AsyncClient,
+    ) -> None:
+        """`name` is the provider's name in the configuration and in messages. Without `api_key` none is sent.
+
+        `headers` go with every request beside the API's own. `open_client` makes the HTTP client.
+        """
+        self._dialect = dialect if dialect is not None else self._plain()
+        self._base_url = base_url
+        self._endpoint = Endpoint(
+            name,
+            base_url,
+            api_key,
+            self._timeouts(timeouts),
+            usual_end=self._usual_end(),
+            headers=headers,
+            open_client=open_client,
+        )
+
+    def stream(self, request: ModelRequest) -> Answer:
+        """See `Provider.stream`."""
+        names = ToolNames.of(request)
+        told = names.told(request)
+        model, tag = request.model.name, request.model.thinking_tag
+        return Answer(
+            self._endpoint,
+            lambda: replace(self._endpoint.peer(model, self._path(model)), thinking_tag=tag),
+            lambda peer: self._send(peer, told),
+            self._decoder,
+            thinking=InlineThinking(tag) if tag else None,
+            names=names,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._endpoint.aclose()
+
+    # --- what an API has of its own ---------------------------------------------------------------
+
+    @abstractmethod
+    def _plain(self) -> D:
+        """The dialect where none is said."""
+
+    @abstractmethod
+    def _path(self, model: str) -> str:
+        """The path of a request to a model, below the base URL."""
+
+    @abstractmethod
+    async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
+        """Send a request; give the answer's head if it is one to read. Raises `ProviderError`."""
+
+    @abstractmethod
+    def _decoder(self, peer: Peer) -> Decoder:
+        """The reader of an answer."""
+
+    def _timeouts(self, timeouts: Timeouts) -> Timeouts:
+        return timeouts
+
+    def _usual_end(self) -> str:
+        """How a base URL of this API mostly ends, for the advice in error messages."""
+        return "/v1"
+
+
+def key_header(secret: str | None, form: str) -> Mapping[str, str]:
+    """The header that carries a key: `Authorization` for the form "bearer", else the one of that name."""
+    if not secret:
+        return {}
+    return {"Authorization": f"Bearer {secret}"} if form == "bearer" else {form: secret}
