@@ -349,7 +349,7 @@ def test_endless_output_takes_bounded_memory(tmp_path: Path):
     arguments = [sys.executable, "-c", MEASURED, root, str(tmp_path / "output"), PATH]
     said = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout
     total, shown, *begin, growth = said.replace("'", "").replace("[", "").replace("]", "").split()
-    assert int(total) > 100_000_000, "it printed all the time"
+    assert int(total) > 50_000_000, "it printed all the time"
     assert int(shown) <= RESULT_BYTES
     assert begin == ["y,", "y"]
     assert int(growth) < 30_000_000
