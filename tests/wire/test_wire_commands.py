@@ -13,7 +13,7 @@ from wire.scripts import reply, tool
 
 def test_a_command_reads_nothing_of_the_wire(daemon: Daemon, shared_home: Home) -> None:
     command = (
-        "for fd in /proc/$$/fd/*; do readlink $fd; done; touch begun; "
+        "for fd in /proc/$$/fd/*; do readlink $fd; done; cat > stolen.txt; touch begun; "
         "until [ -e go ]; do cat >> stolen.txt; done"
     )
     chat = chat_with(daemon, shared_home, reply(tool("bash", {"command": command})), reply("done"))
