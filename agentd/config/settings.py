@@ -25,6 +25,7 @@ from agentd.config.provider_settings import (
     not_known,
     plain_built_in,
 )
+from agentd.config.sandbox_settings import SandboxSettings, sandbox_settings
 from agentd.config.toml_table import Document, Table, dotted, shown
 from agentd.protocol.messages import Mode
 from agentd.protocol.methods import Problem
@@ -34,7 +35,7 @@ __all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Setti
 MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
-_TOP = ("model", "mode", "allow_full", "providers")
+_TOP = ("model", "mode", "allow_full", "sandbox", "providers")
 _MAX_BYTES = 1024 * 1024
 _Providers = dict[str, ProviderSettings]
 _MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
@@ -44,7 +45,8 @@ _MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
 class Settings:
     """What is in force, and why.
 
-    `model` is "provider/model". `providers` are those of the file, `built_in` the others that there are.
+    `model` is "provider/model". `sandbox` is what commands in mode `auto` may do. `providers` are those of
+    the file, `built_in` the others that there are.
     `path` is the file that was read, None where there was none. `origins` says of `model`, `mode`,
     `allow_full` and each `providers.<name>` that is not plainly built in where it comes from:
     `<file>:<line>`, `environment <variable>` or `default`.
@@ -58,6 +60,7 @@ class Settings:
     path: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     built_in: Mapping[str, ProviderSettings] = field(default_factory=plain_built_in)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -153,8 +156,9 @@ def _settings(
             if name in beside
         },
     }
+    sandbox = sandbox_settings(top.table("sandbox"))
     problems = _sorted(document.problems)
-    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside)
+    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside, sandbox)
 
 
 def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:

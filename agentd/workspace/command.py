@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -253,7 +254,9 @@ class Command:
             self._output_ended.set()
 
 
-def encode_job(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> bytes:
+def encode_job(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], jail: Mapping[str, Any] | None = None
+) -> bytes:
     """The message that tells a warden what to run. Raises `SpawnError` when nothing can run it."""
     program = argv[0] if "/" in argv[0] else shutil.which(argv[0], path=env.get("PATH", os.defpath))
     if program is None:
@@ -264,6 +267,7 @@ def encode_job(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> bytes:
             "argv": [_wire(argument) for argument in argv],
             "cwd": _wire(str(cwd)),
             "env": {_wire(name): _wire(value) for name, value in env.items()},
+            "jail": jail,
         }
     except UnicodeEncodeError as error:
         message = f"Cannot start {argv[0]}: {error.object[error.start : error.end]!a} is no character."
@@ -286,10 +290,12 @@ _WAYS_OUT = {
 
 
 def spawn_error(program: str, cwd: Path, number: int, step: str) -> SpawnError:
-    """The refusal with this errno in words. `step` is where it came: `fork`, `cwd` or `exec`."""
+    """The refusal with this errno in words. `step` is where it came: `fork`, `cwd`, `jail` or `exec`."""
     reason = os.strerror(number)
     if step == "cwd":
         return SpawnError(f"Cannot start {program}: the folder {cwd} cannot be entered: {reason}.", number)
+    if step == "jail":
+        return SpawnError(f"Cannot start {program}: the sandbox cannot be set up: {reason}.", number)
     if number == errno.ENOENT:
         return SpawnError(f"Cannot start {program}: no such program, or none on the PATH.", number)
     way_out = _WAYS_OUT.get(number)

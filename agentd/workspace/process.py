@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import anyio.lowlevel
@@ -70,8 +70,9 @@ class Processes:
         env: Mapping[str, str],
         timeout: float,
         output: LiveSink = _unwatched,
+        jail: Mapping[str, Any] | None = None,
     ) -> CommandResult:
-        """Run a command to its end. `timeout` is in seconds.
+        """Run a command to its end. `timeout` is in seconds; `jail` is that of `sandbox.Jailed`.
 
         `argv[0]` is looked up on the PATH of `env` unless it holds a slash. `output` gets the live text, and
         may wait without holding up the command.
@@ -82,7 +83,7 @@ class Processes:
         """
         await anyio.lowlevel.checkpoint_if_cancelled()  # what is cancelled already must not begin
         began = anyio.current_time()
-        job = encode_job(argv, cwd, env)
+        job = encode_job(argv, cwd, env, jail)
         with _refusals_named(argv[0], cwd):
             command = await self._place(argv[0], cwd)
         self._running.add(command)
