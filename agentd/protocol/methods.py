@@ -243,6 +243,14 @@ class Problem(Wire):
     line: int | None = absent()
 
 
+class SandboxStatus(Wire):
+    """What commands in mode `auto` run in: why it is not better or not there, and what it leaves open."""
+
+    backend: Literal["bubblewrap", "landlock", "none"]
+    reason: str | None = absent()
+    gaps: Many[str] = ()
+
+
 class StatusResult(Wire):
     """`agentd/status`."""
 
@@ -250,6 +258,7 @@ class StatusResult(Wire):
     uptime_ms: int
     sessions: Many[SessionStatus]
     problems: Many[Problem]
+    sandbox: SandboxStatus | None = absent()
 
 
 class ModelInfo(Wire):

@@ -8,9 +8,10 @@ import os
 from collections.abc import Callable
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from agentd.config.folders import data_dir
+from agentd.config.folders import data_dir, home_dir, own_places
 from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
@@ -33,6 +34,7 @@ from agentd.sessions.store import Sessions
 from agentd.tools.builtin import builtin_tools
 from agentd.workspace.environment import command_environment
 from agentd.workspace.process import Processes
+from agentd.workspace.sandbox import Sandbox
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +43,7 @@ CLOSE_SECONDS = 1.2
 ANSWER_SECONDS = 0.2
 DRAIN_SECONDS = 0.3
 TOOLS_GRACE_SECONDS = 0.3
+SWEEP_SECONDS = 0.2
 
 
 def serve(start: Start) -> int:
@@ -84,8 +87,10 @@ class _Server:
         sessions: Sessions,
         engines: ConfiguredEngines,
         language_server: LanguageServer,
+        sandbox: Sandbox,
     ) -> None:
         self.language_server = language_server
+        self._sandbox = sandbox
         self._door = door
         self._lifetime = lifetime
         self._sessions = sessions
@@ -124,6 +129,8 @@ class _Server:
         await self._door.answer_all(ANSWER_SECONDS)
         with anyio.move_on_after(DRAIN_SECONDS):
             await self._engines.aclose()
+        with anyio.move_on_after(SWEEP_SECONDS):  # what is left then is swept by a later daemon
+            await anyio.to_thread.run_sync(self._sandbox.close, abandon_on_cancel=True)
 
 
 def _provider_opener(start: Start) -> Callable[[ProviderSettings, str | None], Provider]:
@@ -143,20 +150,22 @@ def _assemble(
     engines = ConfiguredEngines(
         settings, lambda name: start.secrets.take(name, os.environ), _provider_opener(start)
     )
+    sandbox = Sandbox(processes, settings.sandbox, own_places(os.environ), home_dir())
     door = Door(outbox, tasks, on_exit=lambda clean: lifetime.end(0 if clean else 1, "exit"))
     face = EditorFace(door, outbox, tasks.start_soon)
     language_server = LanguageServer(lambda: methods.position_encoding)
     house = House(
         settings=connection,
         engines=engines,
-        toolbox=builtin_tools(processes),
+        toolbox=builtin_tools(processes, sandbox),
         face=face,
         editor=language_server,
         environment=command_environment(os.environ),
         sources=Sources(),
         start_soon=tasks.start_soon,
+        sandbox=sandbox,
     )
     sessions = Sessions(data_dir(os.environ) / "sessions", house)
     methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)
     door.serve(methods.requests(), methods.notices(), language_server.take)
-    return _Server(door, lifetime, sessions, engines, language_server)
+    return _Server(door, lifetime, sessions, engines, language_server, sandbox)

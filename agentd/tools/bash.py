@@ -11,8 +11,10 @@ import anyio
 from agentd.protocol.messages import CommandDetails, CommandSubject, ToolKind
 from agentd.protocol.text import visible
 from agentd.tools.base import Action, Description, ToolContext, ToolError, ToolResult
+from agentd.tools.sandbox_notes import sandbox_notes
 from agentd.workspace.command import CommandError, CommandResult
 from agentd.workspace.process import Processes
+from agentd.workspace.sandbox import Jailed, Sandbox, SandboxError
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -32,12 +34,15 @@ class Bash:
         "Run a shell command in the workspace folder and return its output (stdout and stderr together). "
         "Each call starts a new shell there: `cd` and variables do not last. There is no terminal and no "
         "input: pass flags such as --yes or -m instead of answering questions. Background processes are "
-        "stopped when the command ends. Long output keeps its beginning and end (50 KB)."
+        "stopped when the command ends. Long output keeps its beginning and end (50 KB). It may run in a "
+        "sandbox without network, in which only the workspace and $TMPDIR can be written to."
     )
     kind: ToolKind = "execute"
 
-    def __init__(self, processes: Processes) -> None:
+    def __init__(self, processes: Processes, sandbox: Sandbox | None = None) -> None:
+        """Without a sandbox there is none, and mode `auto` asks."""
         self._processes = processes
+        self._sandbox = sandbox
         self.parameters: dict[str, Any] = {
             "type": "object",
             "properties": {
@@ -48,6 +53,11 @@ class Bash:
                     "maximum": MAX_TIMEOUT_MS,
                     "default": DEFAULT_TIMEOUT_MS,
                     "description": "When to stop it, in milliseconds.",
+                },
+                "unsandboxed": {
+                    "type": "string",
+                    "description": "Only for a command that the sandbox kept from its work: why it has to "
+                    "run outside, which the user is asked about.",
                 },
             },
             "required": ["command"],
@@ -63,7 +73,9 @@ class Bash:
         line = visible(lines[0][: _TITLE_LENGTH + 1], kept="")
         if len(lines) > 1 or len(line) > _TITLE_LENGTH:
             line = line[: _TITLE_LENGTH - 2].rstrip() + " …"
-        return Description(title=line)
+        outside = arguments.get("unsandboxed")
+        is_outside = isinstance(outside, str) and outside.strip()
+        return Description(title=f"Outside the sandbox: {line}" if is_outside else line)
 
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """The command as it will run. Raises `ToolError` for one that cannot."""
@@ -76,28 +88,50 @@ class Bash:
         if not await anyio.Path(context.root).is_dir():
             raise ToolError(f"The workspace folder {context.root} does not exist any more.")
 
+        reason = (arguments.get("unsandboxed") or "").strip() or None
+
         async def run() -> ToolResult:
             return await self._run(command, timeout_ms, context)
 
-        return Action(run=run, subject=CommandSubject(command=command, cwd=str(context.root)))
+        async def run_sandboxed() -> ToolResult:
+            return await self._run(command, timeout_ms, context, self._sandbox)
 
-    async def _run(self, command: str, timeout_ms: int, context: ToolContext) -> ToolResult:
+        is_sandboxable = reason is None and self._sandbox is not None and (await self._sandbox.status()).works
+        return Action(
+            run=run,
+            subject=CommandSubject(command=command, cwd=str(context.root), reason=reason),
+            sandboxed=run_sandboxed if is_sandboxable else None,
+        )
+
+    async def _run(
+        self, command: str, timeout_ms: int, context: ToolContext, sandbox: Sandbox | None = None
+    ) -> ToolResult:
         async def show(text: str, left_out: int) -> None:
             await context.output("stdout", text, left_out)
 
         unsaved = await context.editor.dirty_paths()
         shell = shutil.which("bash", path=context.environment.get("PATH")) or "sh"
+        argv = [shell, "-c", command]
         try:
+            enclosure = await sandbox.enclose(context.root) if sandbox is not None else None
+            jailed = (
+                enclosure.wrap(argv, context.root, context.environment)
+                if enclosure is not None
+                else Jailed(argv, context.environment)
+            )
             result = await self._processes.run(
-                [shell, "-c", command],
+                jailed.argv,
                 cwd=context.root,
-                env=context.environment,
+                env=jailed.env,
                 timeout=timeout_ms / 1000,
                 output=show,
+                jail=jailed.jail,
             )
-        except CommandError as error:
+        except (CommandError, SandboxError) as error:
             raise ToolError(str(error)) from error
         notes = _notes(result, timeout_ms) + _unsaved_note(unsaved, context.root)
+        if enclosure is not None:
+            notes += await sandbox_notes(enclosure, result)
         text = "\n".join([result.text.rstrip("\n") or "(no output)", *notes])
         if result.timed_out or result.exit_code != 0:
             return ToolResult.error(text, _details(result))

