@@ -51,8 +51,8 @@ def command_line(
     if not policy.network:
         line += ["--unshare-net"]
     line += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    for path in _KERNEL:
-        line += ["--ro-bind-try", path, path]
+    for kernel in _KERNEL:
+        line += ["--ro-bind-try", kernel, kernel]
     line += _temporary(policy)
     around, inside = _hidden(policy)
     line += around

@@ -48,13 +48,14 @@ class Guarded:
     """What was found. All paths are resolved, but for those in `named`.
 
     `named` are the protected names as they stand in the workspace, links too. `protected` is what they are,
-    and where they lead as far as that is inside the workspace; `pinned` the folders above, `secrets` what is
-    to be hidden. `complete`: all names of the workspace were looked at.
+    and where they lead as far as that is inside the workspace; `pinned` the folders above. `outside` is where
+    they lead else. `secrets` is to be hidden. `complete`: all names of the workspace were looked at.
     """
 
     named: list[Path] = field(default_factory=list)
     protected: set[Path] = field(default_factory=set)
     pinned: set[Path] = field(default_factory=set)
+    outside: set[Path] = field(default_factory=set)
     secrets: set[Path] = field(default_factory=set)
     complete: bool = True
 
@@ -111,7 +112,11 @@ def _protect(path: Path, root: Path, found: Guarded) -> None:
     found.named.append(path)
     for place in (path, *repository_folders(path)):
         target = Path(os.path.realpath(place))
-        if target.exists() and target.is_relative_to(root) and target != root:
+        if not target.exists() or root.is_relative_to(target):
+            continue  # nowhere, or the workspace itself: no repository
+        if not target.is_relative_to(root):
+            found.outside.add(target)
+        else:
             found.protected.add(target)
             found.pinned.update(each for each in target.parents if each != root and each.is_relative_to(root))
 

@@ -19,7 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +42,7 @@ _PROBE_SECONDS = 10.0
 _PROBE = ": > inside/made && ! (: > outside/made) 2>/dev/null && echo works"
 _PREFIX = "agentd-sandbox-"
 _FRESH_SECONDS = 60.0
+_TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 _SYSTEM = ("/proc", "/sys", "/dev")
 # Below /run, but no door to anything: programs of NixOS, graphics drivers.
 _HARMLESS_RUNTIME = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
@@ -267,12 +268,14 @@ class Sandbox:
         found = look(root)
         extra = self._extra_writable()
         all_found = [found, *(look(each, MOST_ENTRIES // 10) for each in extra)]
+        hidden = self._hidden().union(*(each.secrets for each in all_found))
+        shown = [*self._shown(), *_replaced(root, found.outside, hidden)]
         policy = Policy(
             writable=(root, *extra),
             protected=tuple(path for each in all_found for path in each.protected),
             pinned=tuple(path for each in all_found for path in each.pinned),
-            hidden=tuple(self._hidden().union(*(each.secrets for each in all_found))),
-            shown=tuple(self._shown(root if status.backend == "bubblewrap" else None)),
+            hidden=tuple(hidden),
+            shown=tuple(shown if status.backend == "bubblewrap" else self._shown()),
             temporary=temporary,
             network=self.settings.network,
             unix_sockets=self.settings.unix_sockets,
@@ -308,17 +311,26 @@ class Sandbox:
                 homes += [Path("/home", name) for name in os.listdir("/home")]
         return homes
 
-    def _shown(self, root: Path | None) -> Iterator[Path]:
-        """What lies in a folder that is hidden or replaced, and is needed all the same."""
+    def _shown(self) -> Iterator[Path]:
+        """What lies in a folder that is hidden, and is needed all the same."""
         places = [Path(each) for each in _HARMLESS_RUNTIME]
         if self.settings.network:  # systemd keeps the addresses of name servers below /run
             places.append(Path("/etc/resolv.conf"))
         for place in places:
             if (path := _resolved(place)) and path.is_relative_to("/run"):
                 yield path
-        if root is not None and root.is_relative_to("/tmp"):  # part of a repository that is in there
-            around = (parent for parent in root.parents if str(parent) not in ("/", "/tmp"))
-            yield from (parent for parent in around if (parent / ".git").exists())
+
+
+def _replaced(root: Path, outside: Collection[Path], hidden: Collection[Path]) -> Iterator[Path]:
+    """Repositories of the workspace that are in `/tmp`, which in bubblewrap is another folder.
+
+    Where a repository is, the workspace says: it cannot have anything shown that is hidden.
+    """
+    around = [parent for parent in root.parents if parent not in _TEMPORARY and (parent / ".git").exists()]
+    for path in (*around, *outside):
+        in_temporary = any(path.is_relative_to(each) for each in _TEMPORARY)
+        if in_temporary and not any(path.is_relative_to(each) for each in hidden):
+            yield path
 
 
 def _snapshot_of(found: Guarded, status: Status) -> Snapshot:
