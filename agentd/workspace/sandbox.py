@@ -251,10 +251,11 @@ class Sandbox:
             )
         except CommandError as error:
             return str(error).rstrip(".")
-        finally:
-            with suppress(FileNotFoundError):
-                (folder / "inside" / "made").unlink()
-        if result.text.strip() == "works":
+        inside, outside = (folder / name / "made" for name in ("inside", "outside"))
+        confined = inside.exists() and not outside.exists()
+        for made in (inside, outside):
+            made.unlink(missing_ok=True)
+        if result.text.strip() == "works" and confined:
             return ""
         said = " ".join(result.text.split())
         return said or ("no answer in time" if result.timed_out else "a trial command failed")

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,7 +58,9 @@ async def test_the_temporary_folder_lasts_from_command_to_command_and_ends_with_
         assert await made.said(
             "cat $TMPDIR/file; python3 -c 'import tempfile; print(tempfile.gettempdir())'"
         ) == (f"kept\n{place}")
-        folders = [each for each in Path("/tmp").glob("agentd-sandbox-*") if (each / "file").exists()]
+        folders = [
+            each for each in Path(tempfile.gettempdir()).glob("agentd-sandbox-*") if (each / "file").exists()
+        ]
         assert [(each / "file").read_text() for each in folders] == ["kept\n"]
     assert not folders[0].exists()
 
