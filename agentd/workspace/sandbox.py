@@ -213,12 +213,12 @@ class Sandbox:
             network=self.settings.network,
             unix_sockets=self.settings.unix_sockets,
         )
-        reasons = []
+        reasons: dict[str, None] = {}  # each once, in order
         for candidate in self._candidates():
             if isinstance(candidate, str):
-                reasons.append(candidate)
+                reasons[candidate] = None
             elif failure := await self._try(candidate, policy, folder):
-                reasons.append(f"{candidate.program or 'Landlock'} does not work here ({failure})")
+                reasons[f"{candidate.program or 'Landlock'} does not work here ({failure})"] = None
             else:
                 return replace(candidate, reason="; ".join(reasons) if candidate.gaps else "")
         return Status("none", f"{'; '.join(reasons)}.")
