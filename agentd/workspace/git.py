@@ -35,7 +35,7 @@ _SHOWN = 400
 # An alias of the repository cannot take the place of a command of git's own; any other name might be one.
 _READING = frozenset({"cat-file", "config", "diff", "for-each-ref", "log", "ls-files", "ls-tree", "rev-list",
                       "rev-parse", "show", "status", "symbolic-ref", "version"})  # fmt: skip
-_OF_CONTENT = frozenset({"diff", "log", "show", "status"})
+_OF_CONTENT = frozenset({"cat-file", "diff", "log", "ls-files", "show", "status"})
 _DIFFING = frozenset({"diff", "log", "show"})
 
 _OFF = (

@@ -19,7 +19,8 @@ from agentd.workspace.sandbox import Sandbox, Status
 WITHHELD = (
     "[this ran in the sandbox, which may be why it failed: there is no network, only the workspace and "
     "$TMPDIR can be written to, and repositories' .git folders, editor settings, files with secrets and /run "
-    "are closed. If it needs more, call bash again with `unsandboxed` set to the reason, and the user is asked]"
+    "are closed. If it needs more, call bash again with `unsandboxed` set to the reason, and the user is "
+    "asked]"
 )
 
 
