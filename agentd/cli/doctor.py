@@ -183,7 +183,8 @@ async def _git_says(processes: "Processes", sandbox: "Sandbox") -> str:
         if top is None:
             return f"{version}; this folder is in no repository"
         branch = await git.branch() or "no branch"
-        return f"{version}; this folder is in {top} on {branch}, {await git.head() or 'without a commit'}"
+        commit = (await git.head() or "without a commit")[:16]
+        return f"{version}; this folder is in {top} on {branch}, {commit}"
     except (GitError, OSError) as error:
         return str(error)
 

@@ -64,25 +64,26 @@ def look(root: Path, most: int = MOST_ENTRIES) -> Guarded:
     """Look through a workspace folder, from the top down. Blocks."""
     found = Guarded()
     seen = 0
-    folders = deque([root])
+    top: tuple[str, ...] = ()
+    folders = deque([(str(root), top)])  # with the names of the folder and the one above, as far as inside
     while folders:
-        folder = folders.popleft()
+        folder, parents = folders.popleft()
         for entry in _entries(folder):
             seen += 1
             if seen > most:
                 found.complete = False
                 return found
-            path = Path(entry.path)
-            if entry.name in REPOSITORIES or (folder == root and entry.name in SETTINGS):
-                _protect(path, root, found)
-            elif _holds_secrets(path.relative_to(root).parts, is_folder := _is_folder(entry)):
-                _hide(path, found)
-            elif is_folder and entry.name not in _DEPENDENCIES:
-                folders.append(path)
+            name = entry.name
+            if name in REPOSITORIES or (not parents and name in SETTINGS):
+                _protect(Path(entry.path), root, found)
+            elif _holds_secrets((*parents, name), is_folder := _is_folder(entry)):
+                _hide(Path(entry.path), found)
+            elif is_folder and name not in _DEPENDENCIES:
+                folders.append((entry.path, (*parents, name)[-2:]))
     return found
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)

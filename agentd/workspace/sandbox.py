@@ -86,17 +86,33 @@ class Jailed:
     jail: Mapping[str, Any] | None = None
 
 
-def wrap(status: Status, policy: Policy, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Jailed:
-    """The same command inside the sandbox. Raises `SandboxError` where there is none."""
+def _jail(status: Status, policy: Policy) -> Mapping[str, Any]:
+    """What the command's own process has to do first. May look at folders, and block."""
+    return bubblewrap.jail(policy) if status.backend == "bubblewrap" else landlock.jail(policy)
+
+
+def wrap(
+    status: Status,
+    policy: Policy,
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    jail: Mapping[str, Any] | None = None,
+) -> Jailed:
+    """The same command inside the sandbox. Raises `SandboxError` where there is none.
+
+    `jail` is the policy's, where it was made before; making it may block.
+    """
     if status.backend == "bubblewrap":
         assert status.program is not None
         line = bubblewrap.command_line(
             status.program, policy, argv, cwd, user_namespace=status.user_namespace
         )
         place = Path("/tmp") if policy.temporary is not None else None
-        return Jailed(line, _environment(env, policy, place), bubblewrap.jail(policy))
+        return Jailed(line, _environment(env, policy, place), jail or _jail(status, policy))
     if status.backend == "landlock":
-        return Jailed(list(argv), _environment(env, policy, policy.temporary), landlock.jail(policy))
+        environment = _environment(env, policy, policy.temporary)
+        return Jailed(list(argv), environment, jail or _jail(status, policy))
     raise SandboxError(f"There is no sandbox: {status.reason}")
 
 
@@ -123,11 +139,12 @@ class Enclosure:
     root: Path
     status: Status
     policy: Policy
+    jail: Mapping[str, Any]
     before: Snapshot
 
     def wrap(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Jailed:
         """The same command inside."""
-        return wrap(self.status, self.policy, argv, cwd, env)
+        return wrap(self.status, self.policy, argv, cwd, env, self.jail)
 
     async def changes(self) -> list[Path]:
         """Protected paths that came, went or changed since, relative to the workspace folder."""
@@ -286,7 +303,7 @@ class Sandbox:
             raise SandboxError(
                 f"{root} holds {mounts} repositories and files with secrets, more than can be closed."
             )
-        return Enclosure(root, status, policy, _snapshot_of(found, status))
+        return Enclosure(root, status, policy, _jail(status, policy), _snapshot_of(found, status))
 
     def _extra_writable(self) -> list[Path]:
         paths = [path for each in self.settings.writable if (path := _resolved(each))]
