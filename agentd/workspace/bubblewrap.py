@@ -89,10 +89,15 @@ def _hidden(policy: Policy) -> tuple[list[str], list[str]]:
     """How paths are hidden: those around a writable folder, which is mounted over them, and all others."""
     around: list[str] = []
     inside: list[str] = []
+    opened = (*policy.writable, *policy.shown)
+    covered: list[Path] = []
     for path in sorted(policy.hidden):
         if path in policy.writable:
             continue  # the user has opened just this
-        holds = any(each.is_relative_to(path) for each in (*policy.writable, *policy.shown))
+        if any(_is_gone(path, each, opened) for each in covered):
+            continue
+        covered.append(path)
+        holds = any(each.is_relative_to(path) for each in opened)
         if path.is_dir():
             # Read-only comes later where something is mounted inside: its mount point has to be made.
             (around if holds else inside).extend(["--tmpfs", str(path)])
@@ -101,6 +106,12 @@ def _hidden(policy: Policy) -> tuple[list[str], list[str]]:
         else:
             inside.extend(["--ro-bind", "/dev/null", str(path)])  # a device, where none may be opened: EACCES
     return around, inside
+
+
+def _is_gone(path: Path, hidden: Path, opened: Sequence[Path]) -> bool:
+    """Whether a path went with a hidden folder around it: nothing could be mounted there, nor need be."""
+    between = (each for each in opened if each.is_relative_to(hidden) and path.is_relative_to(each))
+    return path.is_relative_to(hidden) and not any(between)
 
 
 def _is_program(path: Path) -> bool:

@@ -17,7 +17,7 @@ from sandboxes import BACKENDS, ground
 from agentd.config.sandbox_settings import Wanted
 from agentd.workspace.command import SpawnError
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import SandboxError
+from agentd.workspace.sandbox import Sandbox, SandboxError
 
 GIT = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -104,6 +104,24 @@ async def test_a_workspace_inside_what_is_hidden_is_still_there(tmp_path: Path) 
         (made.own / "session").write_text("hunter2")
         assert await made.said("touch file; ls ..", root=inside) == "project"
         assert (inside / "file").exists()
+
+
+async def test_what_is_hidden_inside_of_what_is_hidden_breaks_no_command(tmp_path: Path) -> None:
+    async with ground(tmp_path, "bubblewrap") as made:
+        kept, gone = made.own / "project", made.own / "sessions" / ".aws"
+        for path in (kept / ".aws", gone, made.home / ".docker" / "data"):
+            path.mkdir(parents=True)
+        more = [gone.parent, gone, made.home / ".docker" / "data", kept / ".aws"]
+        made.sandbox = Sandbox(made.processes, own=[made.own, *more], home=made.home)
+        assert await made.said("ls -A; ls ..; ls -A ~/.docker; ls -A .aws", root=kept) == ".aws\nproject"
+        made.sandbox.close()
+
+
+@both
+async def test_what_shells_do_with_descriptors_works(tmp_path: Path, backend: Wanted) -> None:
+    async with ground(tmp_path, backend) as made:
+        command = "cat <(echo one); echo two > /dev/stdout; echo three | cat /dev/stdin; cat <<< four"
+        assert await made.said(command) == "one\ntwo\nthree\nfour"
 
 
 # --- what is protected ----------------------------------------------------------------------------
