@@ -212,13 +212,14 @@ class Methods:
             uptime_ms=self.lifetime.uptime_ms,
             sessions=sessions,
             problems=(*self.house.problems, *self.engines.problems()),
-            sandbox=await self._sandbox_status(),
+            sandbox=self._sandbox_status(),
         )
 
-    async def _sandbox_status(self) -> wire.SandboxStatus | None:
-        if self.house.sandbox is None:
+    def _sandbox_status(self) -> wire.SandboxStatus | None:
+        """What is known of the sandbox: nothing before a command or mode `auto` has needed it."""
+        status = self.house.sandbox.known if self.house.sandbox is not None else None
+        if status is None:
             return None
-        status = await self.house.sandbox.status()
         return wire.SandboxStatus(backend=status.backend, reason=status.reason or None, gaps=status.gaps)
 
     async def models(self, params: wire.Empty, request: Request) -> wire.ModelsResult:

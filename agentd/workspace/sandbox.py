@@ -216,7 +216,8 @@ class Sandbox:
         if sys.platform != "linux":
             return Status("none", "agentd has a sandbox for commands on Linux only, so far.")
         try:
-            self._temporary = await anyio.to_thread.run_sync(_Temporary)
+            if self._temporary is None:  # there is one already where an earlier try was cancelled
+                self._temporary = await anyio.to_thread.run_sync(_Temporary)
             with tempfile.TemporaryDirectory(prefix="probe-", dir=self._temporary.path) as folder:
                 return await self._try_all(Path(folder))
         except OSError as error:
@@ -311,7 +312,9 @@ class Sandbox:
 
     def _read_only(self, root: Path, scratch: Path) -> Policy:
         hidden = (path for path in self._hidden() if not root.is_relative_to(path))
-        return Policy(writable=(scratch,), hidden=tuple(hidden), shown=(), unix_sockets=False)
+        return Policy(
+            writable=(scratch,), hidden=tuple(hidden), shown=tuple(self._shown()), unix_sockets=False
+        )
 
     def _hidden(self) -> set[Path]:
         """What no command sees, as far as it exists."""
@@ -331,12 +334,12 @@ class Sandbox:
 
     def _shown(self) -> Iterator[Path]:
         """What lies in a folder that is hidden, and is needed all the same."""
-        places = [Path(each) for each in _HARMLESS_RUNTIME]
-        if self.settings.network:  # systemd keeps the addresses of name servers below /run
-            places.append(Path("/etc/resolv.conf"))
-        for place in places:
-            if (path := _resolved(place)) and path.is_relative_to("/run"):
-                yield path
+        for place in map(Path, _HARMLESS_RUNTIME):  # some are links to outside, and needed by this name
+            if place.exists():
+                yield place
+        names = _resolved(Path("/etc/resolv.conf"))  # systemd keeps the addresses of name servers below /run
+        if self.settings.network and names is not None and names.is_relative_to("/run"):
+            yield names
 
 
 def _replaced(root: Path, outside: Collection[Path], hidden: Collection[Path]) -> Iterator[Path]:

@@ -126,10 +126,9 @@ def test_the_sandbox_is_told_and_its_temporary_folder_goes_with_the_daemon(
     place.mkdir()
     daemon = home.spawn(TMPDIR=str(place))
     daemon.initialize({"trusted": True, "mode": "auto"})
-    status = daemon.call("agentd/status")
-    assert status["sandbox"] == {"backend": "bubblewrap", "gaps": []}
     chat = Chat(daemon, home.workspace(), model=home.script(reply(bash("echo x > /tmp/file")), reply("done")))
     assert chat.get()["session"]["mode"] == "auto"
+    assert daemon.call("agentd/status")["sandbox"] == {"backend": "bubblewrap", "gaps": []}
     chat.run()
     assert [path.read_text() for path in place.glob("agentd-sandbox-*/file")] == ["x\n"]
     daemon.close_stdin()
@@ -138,6 +137,10 @@ def test_the_sandbox_is_told_and_its_temporary_folder_goes_with_the_daemon(
 
 
 # --- without one ----------------------------------------------------------------------------------
+
+
+def test_nothing_is_tried_out_before_it_is_needed(home: Home) -> None:
+    assert "sandbox" not in home.start().call("agentd/status")
 
 
 def test_auto_is_refused_with_the_reason_where_there_is_no_sandbox(home: Home) -> None:
