@@ -14,6 +14,9 @@ from agentd.workspace.command import CommandResult
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
 
+PYTHON = os.path.realpath(sys.executable)
+"""An interpreter that is there in the sandbox too: an environment of its own may lie in `/tmp`, this does not."""
+
 BACKENDS: tuple[Wanted, ...] = ("bubblewrap", "landlock")
 
 

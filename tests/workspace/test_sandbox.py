@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 from living import all_gone, new_mark
-from sandboxes import BACKENDS, ground
+from sandboxes import BACKENDS, PYTHON, ground
 
 from agentd.config.sandbox_settings import Wanted
 from agentd.workspace.command import SpawnError
@@ -51,18 +51,18 @@ async def test_the_workspace_can_be_written_to_and_nothing_beside_it(tmp_path: P
 
 @both
 async def test_the_temporary_folder_lasts_from_command_to_command_and_ends_with_the_daemon(
-    tmp_path: Path, backend: Wanted
+    tmp_path: Path, backend: Wanted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
     async with ground(tmp_path, backend) as made:
-        place = await made.said("echo kept > $TMPDIR/file; echo $TMPDIR")
-        assert await made.said(
-            "cat $TMPDIR/file; python3 -c 'import tempfile; print(tempfile.gettempdir())'"
-        ) == (f"kept\n{place}")
-        folders = [
-            each for each in Path(tempfile.gettempdir()).glob("agentd-sandbox-*") if (each / "file").exists()
-        ]
-        assert [(each / "file").read_text() for each in folders] == ["kept\n"]
-    assert not folders[0].exists()
+        inside = await made.said("echo kept > $TMPDIR/file; echo $TMPDIR")
+        python = f"{PYTHON} -c 'import tempfile; print(tempfile.gettempdir())'"
+        assert await made.said(f"cat $TMPDIR/file; {python}") == f"kept\n{inside}"
+        (folder,) = place.iterdir()
+        assert (folder / "file").read_text() == "kept\n"
+    assert list(place.iterdir()) == []
 
 
 @both
@@ -256,7 +256,7 @@ def listening(address: str) -> Iterator[None]:
 
 def connecting(address: str) -> str:
     code = f"import socket; socket.socket(socket.AF_UNIX).connect({address!r}); print('reached')"
-    return f"/usr/bin/python3 -c {code!r}"
+    return f"{PYTHON} -c {code!r}"
 
 
 async def test_sockets_of_docker_agents_and_the_session_bus_are_out_of_reach(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ async def test_sockets_with_a_path_can_be_denied(tmp_path: Path, backend: Wanted
 
 # --- network --------------------------------------------------------------------------------------
 
-SERVE_AND_CONNECT = """/usr/bin/python3 -c "
+SERVE_AND_CONNECT = f"""{PYTHON} -c "
 import socket
 server = socket.create_server(('127.0.0.1', 0))
 print('reached', bool(socket.create_connection(server.getsockname())))

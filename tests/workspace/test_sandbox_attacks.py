@@ -108,6 +108,8 @@ def test_attacks_come_to_what_the_table_says(folder: Path, backend: str, user: s
         pytest.skip(reason)
     if user == "other" and os.geteuid() != 0:
         pytest.skip("only root can become another user")
+    if user == "other" and not os.path.exists("/usr/bin/python3"):
+        pytest.skip("there is no interpreter that another user surely may execute")
     uid = NOBODY if user == "other" else os.geteuid()
     os.chown(folder, uid, -1)
     found = attacked(backend, uid, folder)
