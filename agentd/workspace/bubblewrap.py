@@ -8,9 +8,7 @@ dropped, whoever the user is. Source: bwrap(1) of bubblewrap 0.8 and 0.11.
 """
 
 import os
-import sysconfig
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +28,9 @@ MOST_MOUNTS = 2000
 
 def programs() -> Iterator[Path]:
     """The bubblewrap programs of this machine, the system's first."""
+    import sysconfig  # these take longer to import than the rest of this room
+    from importlib import metadata
+
     for folder in _FOLDERS:
         if _is_program(path := Path(folder, "bwrap")):
             yield path

@@ -5,7 +5,6 @@ again. So what is hidden is left out by granting its neighbours one by one, and 
 folder cannot be protected at all; `GAPS` says so in words. Source: landlock(7), linux/landlock.h.
 """
 
-import ctypes
 import os
 import struct
 from collections.abc import Collection, Iterator, Sequence
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from agentd.workspace import bpf
-from agentd.workspace.jail import SYS_CREATE_RULESET
 from agentd.workspace.policy import Policy
 
 OLDEST = 4
@@ -40,6 +38,10 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 def version() -> int:
     """The version of the kernel's interface, 0 where there is none."""
+    import ctypes
+
+    from agentd.workspace.jail import SYS_CREATE_RULESET
+
     libc = ctypes.CDLL(None, use_errno=True)
     said: int = libc.syscall(
         ctypes.c_long(SYS_CREATE_RULESET), None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG)

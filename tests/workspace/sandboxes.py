@@ -15,7 +15,7 @@ from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
 
 PYTHON = os.path.realpath(sys.executable)
-"""An interpreter that is there in the sandbox too: an environment of its own may lie in `/tmp`, this does not."""
+"""An interpreter that is there in the sandbox too, where the environment of these tests may be in `/tmp`."""
 
 BACKENDS: tuple[Wanted, ...] = ("bubblewrap", "landlock")
 
