@@ -84,9 +84,7 @@ class Methods:
         """Take the client's description of itself; the answer may have gone out before (`boot.py`)."""
         options = client_options(params)
         if options is not None:
-            if (
-                options.mode != "auto"
-            ):  # the answer has gone out; without a sandbox new sessions begin in `ask`
+            if options.mode != "auto":  # a default only: it is judged when a session begins
                 self.house.check_mode(options.mode)
             for provider, secret in options.credentials.items():
                 self.set_credential(provider, secret)

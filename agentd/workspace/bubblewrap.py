@@ -20,7 +20,7 @@ _FOLDERS = ("/usr/bin", "/usr/local/bin", "/bin", "/run/wrappers/bin", "/run/cur
 _TEMPORARY = ("/tmp", "/var/tmp")
 # Root may write these without any capability, and `core_pattern` alone names a program that the kernel runs.
 _KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
-_FILTER_FD = 9
+_FILTER_FD = 60  # far from those that commands may be given
 
 MOST_MOUNTS = 2000
 """More than this many protected and hidden paths do not fit into bubblewrap's 9000 arguments."""

@@ -343,12 +343,12 @@ class Sandbox:
 
 
 def _replaced(root: Path, outside: Collection[Path], hidden: Collection[Path]) -> Iterator[Path]:
-    """Repositories of the workspace that are in `/tmp`, which in bubblewrap is another folder.
+    """What is in `/tmp`, which in bubblewrap is another folder: the workspace's repositories, and agentd.
 
     Where a repository is, the workspace says: it cannot have anything shown that is hidden.
     """
     around = [parent for parent in root.parents if parent not in _TEMPORARY and (parent / ".git").exists()]
-    for path in (*around, *outside):
+    for path in (*around, *outside, Path(os.path.realpath(__file__)).parent):
         in_temporary = any(path.is_relative_to(each) for each in _TEMPORARY)
         if in_temporary and not any(path.is_relative_to(each) for each in hidden):
             yield path

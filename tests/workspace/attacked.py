@@ -27,6 +27,7 @@ from agentd.workspace.sandbox import Enclosure, Jailed, Sandbox, Status
 ATTACKS = Path(__file__).with_name("attacks.py")
 GIT_ENVIRONMENT = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 DEADLINE = 120
+BUBBLEWRAP = next(bubblewrap.programs(), None)
 
 
 def main() -> None:
@@ -152,8 +153,7 @@ class World:
         sandbox = Sandbox(Processes(), SandboxSettings(), own=[self.own], home=self.home)
         if backend == "landlock":
             return sandbox.enclosure(self.root, Status("landlock", gaps=landlock.GAPS), self.temporary)
-        program = next(bubblewrap.programs())
-        status = Status("bubblewrap", program=program, user_namespace=os.geteuid() != 0)
+        status = Status("bubblewrap", program=BUBBLEWRAP, user_namespace=os.geteuid() != 0)
         enclosure = sandbox.enclosure(self.root, status, self.temporary)
         shown = (*enclosure.policy.shown, self.folder)
         return replace(enclosure, policy=replace(enclosure.policy, shown=shown))

@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 from living import all_gone, new_mark
 from sandboxes import BACKENDS, PYTHON, ground
 
 from agentd.config.sandbox_settings import Wanted
 from agentd.workspace.command import SpawnError
+from agentd.workspace.jail import spawner
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox, SandboxError
 
@@ -368,6 +370,25 @@ async def test_nothing_of_the_wardens_is_open_in_a_command(tmp_path: Path, backe
         assert await made.said("grep -E '^(SigBlk|SigIgn|NoNewPrivs)' /proc/self/status") == (
             "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nNoNewPrivs:\t1"
         )
+
+
+@both
+async def test_a_descriptor_that_the_command_is_given_stays_open(tmp_path: Path, backend: Wanted) -> None:
+    async with ground(tmp_path, backend) as made:
+        enclosure = await made.sandbox.enclose(made.root)
+        jailed = enclosure.wrap(["/bin/sh", "-c", "echo aside >&9"], made.root, {"PATH": os.defpath})
+        assert jailed.jail is not None
+        read_end, write_end = os.pipe()
+        pid = spawner(jailed.jail)(
+            os.fsencode(jailed.argv[0]),
+            [os.fsencode(each) for each in jailed.argv],
+            {os.fsencode(name): os.fsencode(value) for name, value in jailed.env.items()},
+            file_actions=[(os.POSIX_SPAWN_DUP2, write_end, 9)],
+        )
+        os.close(write_end)
+        with os.fdopen(read_end) as pipe:
+            assert pipe.read() == "aside\n"
+        await anyio.to_thread.run_sync(os.waitpid, pid, 0)
 
 
 if sys.platform != "linux":

@@ -1,4 +1,4 @@
-"""`python tests/bench/spawn.py`: what a sandbox adds to the start of a command, beside a bare start.
+"""`python tests/bench/sandbox.py`: what a sandbox adds to the start of a command, beside a bare start.
 
 A command here is `sh -c :`, run as the bash tool does: under the warden, to the end of its last process.
 `enclosing` is what comes before it: the search of the workspace, a folder of so many files, for repositories
