@@ -202,7 +202,7 @@ def _has_plain_options(holder: Any) -> bool:
         return False
     plain: dict[str, Callable[[Any], bool]] = {
         "model": lambda value: isinstance(value, str),
-        "mode": lambda value: value in ("plan", "ask", "edit"),  # the others need the user's configuration
+        "mode": lambda value: value in ("plan", "ask", "edit", "auto"),  # full needs the user's word
         "updates": lambda value: value in ("all", "coalesced", "none"),
         "credentials": _is_text_table,
         **{name: lambda value: isinstance(value, bool) for name in _FLAGS},

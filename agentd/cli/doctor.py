@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentd import __version__
@@ -14,6 +15,8 @@ from agentd import __version__
 if TYPE_CHECKING:
     from agentd.config.settings import ProviderSettings, Settings
     from agentd.protocol.methods import Problem
+    from agentd.workspace.process import Processes
+    from agentd.workspace.sandbox import Sandbox
 
 PACKAGES = ("anyio", "httpx", "jsonschema-rs", "lsprotocol", "pathspec", "pydantic", "pygls")
 PROBE_SECONDS = 5.0
@@ -40,9 +43,12 @@ def main(argv: list[str]) -> int:
     _section("configuration", _configuration(settings, os.environ))
     _section("sessions", _data(os.environ))
     _section("programs", _programs())
-    if said.probe:
-        import anyio
+    import anyio
 
+    sandbox, wanting = anyio.run(_sandbox, settings)
+    _section("sandbox", iter(sandbox))
+    problems += wanting
+    if said.probe:
         answers = anyio.run(_probe, _concerned(settings, os.environ))
         _section("providers", iter(answers.items()))
         problems += [problem for problem in map(_unreachable, answers.items()) if problem is not None]
@@ -146,9 +152,48 @@ def _data_problems(environ: Mapping[str, str]) -> Iterator["Problem"]:
         yield Problem(severity="error", message=message)
 
 
+async def _sandbox(settings: "Settings") -> "tuple[list[tuple[str, str]], list[Problem]]":
+    """What commands in mode `auto` run in, tried out, and what git tells of this folder inside it."""
+    from agentd.config.folders import home_dir, own_places
+    from agentd.protocol.methods import Problem
+    from agentd.workspace.process import Processes
+    from agentd.workspace.sandbox import Sandbox
+
+    async with Processes() as processes:
+        sandbox = Sandbox(processes, settings.sandbox, own_places(os.environ), home_dir())
+        status = await sandbox.status()
+        lines = [("commands", f"{status.backend} ({status.program or status.reason or 'of the kernel'})")]
+        lines += [("", f"leaves open: {gap}") for gap in status.gaps]
+        opened = settings.sandbox
+        lines += [("network", "on" if opened.network else "off")]
+        lines += [("writable", f"{path} beside the workspace") for path in opened.writable]
+        lines += [("git", await _git_says(processes, sandbox))]
+        sandbox.close()
+    if settings.mode != "auto" or status.works:
+        return lines, []
+    message = f"Mode auto acts as ask, as there is no sandbox for commands: {status.reason}"
+    return lines, [Problem(severity="warning", message=message)]
+
+
+async def _git_says(processes: "Processes", sandbox: "Sandbox") -> str:
+    """The version of git, and the repository and branch of the folder that we are in."""
+    from agentd.workspace.git import Git, GitError
+
+    try:
+        git = Git(Path.cwd(), processes, sandbox)
+        version, top = await git.version(), await git.top()
+        if top is None:
+            return f"{version}; this folder is in no repository"
+        branch = await git.branch() or "no branch"
+        commit = (await git.head() or "without a commit")[:16]
+        return f"{version}; this folder is in {top} on {branch}, {commit}"
+    except (GitError, OSError) as error:
+        return str(error)
+
+
 def _programs() -> Lines:
     """What is found on PATH. That a program is here says nothing about what uses it."""
-    for name in ("bash", "git", "rg", "bwrap"):
+    for name in ("bash", "git", "rg"):
         yield name, shutil.which(name) or "not found"
 
 

@@ -91,7 +91,8 @@ def _subject(subject: PermissionSubject) -> list[str]:
     """What it is about, in full: the title alone could hide something."""
     match subject.type:
         case "command":
-            return [f"  in {one_line(subject.cwd)}:", *_indented(subject.command)]
+            outside = f" (outside the sandbox: {one_line(subject.reason)})" if subject.reason else ""
+            return [f"  in {one_line(subject.cwd)}{outside}:", *_indented(subject.command)]
         case "edit":
             return [f"  {one_line(subject.uri)}", *_indented(subject.patch)]
         case "read":

@@ -48,6 +48,20 @@ def is_nowhere(path: Path) -> bool:
     return path.is_relative_to(_NOWHERE)
 
 
+def own_places(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """What of the file system is agentd's own and nobody else's: sessions and configuration."""
+    file = config_file(environ)
+    return data_dir(environ), file.parent if file.parent.name == "agentd" else file
+
+
+def home_dir() -> Path | None:
+    """The user's home folder; None for a user without one."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
 def _named(environ: Mapping[str, str], variable: str) -> Path | None:
     """The path in a variable; one that is empty counts as not set, and `~` is the user's home."""
     value = environ.get(variable, "").strip()

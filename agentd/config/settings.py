@@ -26,6 +26,7 @@ from agentd.config.provider_settings import (
     not_known,
     plain_built_in,
 )
+from agentd.config.sandbox_settings import SandboxSettings, sandbox_settings
 from agentd.config.toml_table import Document, Table, dotted, shown
 from agentd.protocol.messages import Mode
 from agentd.protocol.methods import Problem
@@ -35,7 +36,7 @@ __all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Setti
 MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
-_TOP = ("model", "mode", "allow_full", "providers", "environment")
+_TOP = ("model", "mode", "allow_full", "sandbox", "providers", "environment")
 _ENVIRONMENT = ("pass",)
 _MAX_BYTES = 1024 * 1024
 _NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
@@ -47,11 +48,11 @@ _MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
 class Settings:
     """What is in force, and why.
 
-    `model` is "provider/model". `providers` are those of the file, `built_in` the others that there are.
-    `path` is the file that was read, None where there was none. `passed` are the variables that commands get
-    besides those that every command gets. `origins` says of `model`, `mode`, `allow_full`, `environment.pass`
-    and each `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
-    `environment <variable>` or `default`.
+    `model` is "provider/model". `sandbox` is what commands in mode `auto` may do. `providers` are those of
+    the file, `built_in` the others that there are. `path` is the file that was read, None where there was
+    none. `passed` are the variables that commands get besides those that every command gets. `origins` says
+    of `model`, `mode`, `allow_full`, `environment.pass` and each `providers.<name>` that is not plainly built
+    in where it comes from: `<file>:<line>`, `environment <variable>` or `default`.
     """
 
     model: str | None = None
@@ -63,6 +64,7 @@ class Settings:
     origins: Mapping[str, str] = field(default_factory=dict)
     built_in: Mapping[str, ProviderSettings] = field(default_factory=plain_built_in)
     passed: tuple[str, ...] = ()
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -160,10 +162,21 @@ def _settings(
             if name in beside
         },
     }
+    sandbox = sandbox_settings(top.table("sandbox"))
     if is_nowhere(data_dir(environ)):
         document.problems.append(Problem(severity="error", message=_NO_HOME))
-    problems = _sorted(document.problems)
-    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside, passed)
+    return Settings(
+        model,
+        mode or "ask",
+        allow_full,
+        providers,
+        _sorted(document.problems),
+        path,
+        origins,
+        beside,
+        passed,
+        sandbox,
+    )
 
 
 def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:

@@ -259,11 +259,15 @@ Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(di
 
 
 class CommandSubject(Wire):
-    """A command line and where it would run."""
+    """A command line and where it would run.
+
+    `reason` says, in the model's words, why it has to run outside the sandbox; none where it need not.
+    """
 
     type: Literal["command"] = "command"
     command: str
     cwd: str
+    reason: str | None = absent()
 
 
 class EditSubject(Wire):

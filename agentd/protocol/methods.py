@@ -245,6 +245,14 @@ class SessionStatus(Wire):
     last_activity_at: str
 
 
+class SandboxStatus(Wire):
+    """What commands in mode `auto` run in: why it is not better or not there, and what it leaves open."""
+
+    backend: Literal["bubblewrap", "landlock", "none"]
+    reason: str | None = absent()
+    gaps: Many[str] = ()
+
+
 class StatusResult(Wire):
     """`agentd/status`."""
 
@@ -252,6 +260,7 @@ class StatusResult(Wire):
     uptime_ms: int
     sessions: Many[SessionStatus]
     problems: Many[Problem]
+    sandbox: SandboxStatus | None = absent()
 
 
 class ModelInfo(Wire):

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from agentd.config.folders import data_dir
+from agentd.config.folders import data_dir, home_dir, own_places
 from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
 from agentd.config.variables import passed_variables, take_keys
@@ -36,6 +36,7 @@ from agentd.sessions.store import Sessions
 from agentd.tools.builtin import builtin_tools
 from agentd.workspace.environment import command_environment
 from agentd.workspace.process import Processes
+from agentd.workspace.sandbox import Sandbox
 from agentd.workspace.spills import sweep
 from agentd.workspace.write_notes import WriteNotes
 
@@ -46,6 +47,7 @@ CLOSE_SECONDS = 1.2
 ANSWER_SECONDS = 0.2
 DRAIN_SECONDS = 0.3
 TOOLS_GRACE_SECONDS = 0.3
+SWEEP_SECONDS = 0.2
 
 
 def serve(start: Start) -> int:
@@ -89,8 +91,10 @@ class _Server:
         sessions: Sessions,
         engines: ConfiguredEngines,
         language_server: LanguageServer,
+        sandbox: Sandbox,
     ) -> None:
         self.language_server = language_server
+        self._sandbox = sandbox
         self._door = door
         self._lifetime = lifetime
         self._sessions = sessions
@@ -129,6 +133,8 @@ class _Server:
         await self._door.answer_all(ANSWER_SECONDS)
         with anyio.move_on_after(DRAIN_SECONDS):
             await self._engines.aclose()
+        with anyio.move_on_after(SWEEP_SECONDS):  # what is left then is swept by a later daemon
+            await anyio.to_thread.run_sync(self._sandbox.close, abandon_on_cancel=True)
 
 
 def _provider_opener(start: Start) -> Callable[[ProviderSettings, str | None, Headers], Provider]:
@@ -156,13 +162,14 @@ def _assemble(
         settings, lambda name: start.secrets.take(name, os.environ), _provider_opener(start)
     )
     door = Door(outbox, tasks, lambda clean: lifetime.end(0 if clean else 1, "exit"), start.secrets.redact)
+    sandbox = Sandbox(processes, settings.sandbox, own_places(os.environ), home_dir())
     face = EditorFace(door, outbox, tasks.start_soon)
     language_server = LanguageServer(lambda: methods.position_encoding)
     folder = data_dir(os.environ)
     house = House(
         settings=connection,
         engines=engines,
-        toolbox=builtin_tools(processes),
+        toolbox=builtin_tools(processes, sandbox),
         face=face,
         editor=language_server,
         environment=command_environment(os.environ, passed_variables(settings, start.secrets, os.environ)),
@@ -170,9 +177,10 @@ def _assemble(
         start_soon=tasks.start_soon,
         write_notes=WriteNotes(folder / "writes"),
         spills=folder / "output",
+        sandbox=sandbox,
     )
     tasks.start_soon(_sweep, house.write_notes, folder / "output")
     sessions = Sessions(folder / "sessions", house)
     methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)
     door.serve(methods.requests(), methods.notices(), language_server.take)
-    return _Server(door, lifetime, sessions, engines, language_server)
+    return _Server(door, lifetime, sessions, engines, language_server, sandbox)

@@ -104,9 +104,6 @@ class Connection:
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the user's configuration."""
         more = [Problem(severity="error", message=message) for message in self._unusable.values()]
-        if self._settings.mode == "auto":
-            message = "Mode auto acts as ask: this version has no sandbox for commands."
-            more.append(Problem(severity="warning", message=message))
         return (*self._settings.problems, *more)
 
     @property
@@ -116,10 +113,9 @@ class Connection:
 
     @property
     def default_mode(self) -> Mode:
-        """The mode of new sessions. `auto` without a sandbox acts as `ask`."""
+        """The mode of new sessions, as the client or else the configuration wants it."""
         chosen = self.options.mode if self.options is not None else None
-        mode = chosen or self._settings.mode
-        return "ask" if mode == "auto" else mode
+        return chosen or self._settings.mode
 
     def open(self, params: InitializeParams, options: ClientOptions | None) -> None:
         """Take what `initialize` says."""

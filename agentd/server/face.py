@@ -113,6 +113,8 @@ def _question(request: PermissionRequest) -> str:
     subject = request.subject
     if isinstance(subject, CommandSubject):
         said = f"agentd wants to run in {subject.cwd}:\n{subject.command}"
+        if subject.reason is not None:
+            said += f"\n\nIt would run outside the sandbox. The model gives this reason: {subject.reason}"
     elif isinstance(subject, EditSubject):
         said = f"agentd wants to change {_file(subject.uri)}:\n{subject.patch}"
     elif isinstance(subject, ReadSubject):

@@ -83,7 +83,8 @@ class Methods:
         """Take the client's description of itself; the answer may have gone out before (`boot.py`)."""
         options = client_options(params)
         if options is not None:
-            self.house.check_mode(options.mode)
+            if options.mode != "auto":  # a default only: it is judged when a session begins
+                self.house.check_mode(options.mode)
             for provider, secret in options.credentials.items():
                 self.set_credential(provider, secret)
         self.connection.open(params, options)
@@ -93,6 +94,7 @@ class Methods:
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
         self.background(self.engines.warm_up, self.connection.default_model)
+        self.background(self.house.find_out, self.connection.default_mode)
         return initialize_result(self.position_encoding)
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
@@ -105,6 +107,7 @@ class Methods:
         self, params: wire.PromptParams, request: Request
     ) -> wire.PromptResult | wire.PromptAccepted:
         """Run a prompt in the session it names, else in the workspace's latest, else in a new one."""
+        await self.house.find_out(params.mode, self.connection.default_mode)
         session = await self._session_for(params)
         self.sessions.used(session)
         if params.work_done_token is None or params.wait != "completed":
@@ -166,6 +169,7 @@ class Methods:
 
     async def session_new(self, params: wire.SessionNewParams, request: Request) -> wire.SessionResult:
         """A new session; its first event follows the response."""
+        await self.house.find_out(params.mode)
         new = await self.sessions.create(self.connection.root(params.workspace_uri), params)
         request.after(new.introduce)
         return wire.SessionResult(session=new.session.info)
@@ -183,6 +187,7 @@ class Methods:
 
     async def session_update(self, params: wire.SessionUpdateParams, request: Request) -> wire.SessionResult:
         """Change a session's title, model, mode or effort."""
+        await self.house.find_out(params.mode)
         session = await self.sessions.open(params.session_id)
         return wire.SessionResult(session=session.update(params))
 
@@ -204,7 +209,8 @@ class Methods:
             version=__version__,
             uptime_ms=self.lifetime.uptime_ms,
             sessions=sessions,
-            problems=(*self.connection.problems, *self.engines.problems()),
+            problems=(*self.house.problems, *self.engines.problems()),
+            sandbox=self._sandbox_status(),
         )
 
     async def models(self, params: wire.ModelsParams, request: Request) -> wire.ModelsResult:
@@ -213,6 +219,13 @@ class Methods:
         if params.provider is None:
             return wire.ModelsResult(models=self.engines.models(), default=default)
         return wire.ModelsResult(models=await self.engines.models_of(params.provider), default=default)
+
+    def _sandbox_status(self) -> wire.SandboxStatus | None:
+        """What is known of the sandbox: nothing before a command or mode `auto` has needed it."""
+        status = self.house.sandbox.known if self.house.sandbox is not None else None
+        if status is None:
+            return None
+        return wire.SandboxStatus(backend=status.backend, reason=status.reason or None, gaps=status.gaps)
 
     async def tools(self, params: wire.ToolsParams, request: Request) -> wire.ToolsResult:
         """The tools that the model may call; the same in every workspace folder."""

@@ -14,6 +14,7 @@ from agentd.providers.base import Model
 from agentd.sessions.face import Face
 from agentd.tools.base import Toolbox
 from agentd.workspace.editor import Editor
+from agentd.workspace.sandbox import Sandbox
 from agentd.workspace.write_notes import WriteNotes
 
 
@@ -76,28 +77,64 @@ class House:
     start_soon: Callable[..., object]
     write_notes: WriteNotes = field(default_factory=WriteNotes)
     spills: Path | None = None
+    sandbox: Sandbox | None = None
     _told: list[bool] = field(default_factory=list)
 
     @property
     def news(self) -> tuple[Problem, ...]:
         """What the user should know of the set-up with the first prompt of the process, until it is told."""
-        return () if self._told else self.settings.problems
+        return () if self._told else self.problems
 
     def news_is_told(self) -> None:
         """The user knows."""
         self._told.append(True)
 
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the configuration, and with the sandbox as far as somebody has asked for it."""
+        known = self.sandbox.known if self.sandbox is not None else None
+        more = []
+        if self.settings.default_mode == "auto" and known is not None and not known.works:
+            message = f"Mode auto acts as ask, as there is no sandbox for commands: {known.reason}"
+            more.append(Problem(severity="warning", message=message))
+        elif known is not None and known.gaps:
+            why = f" ({known.reason})" if known.reason else ""
+            message = (
+                f"The sandbox for commands is {known.backend}{why}. It has gaps: {'; '.join(known.gaps)}."
+            )
+            more.append(Problem(severity="info", message=message))
+        return (*self.settings.problems, *more)
+
+    async def find_out(self, *modes: Mode | None) -> None:
+        """Know whether there is a sandbox, where one of these modes needs it; that takes a moment once."""
+        if "auto" in modes and self.sandbox is not None:
+            await self.sandbox.status()
+
+    async def default_mode(self) -> Mode:
+        """The mode of a new session: `auto` without a sandbox acts as `ask`."""
+        mode = self.settings.default_mode
+        await self.find_out(mode)
+        return "ask" if mode == "auto" and self._lack() is not None else mode
+
+    def _lack(self) -> str | None:
+        """Why there is no sandbox, None where there is one."""
+        known = self.sandbox.known if self.sandbox is not None else None
+        if known is None:
+            return "this daemon has none."
+        return None if known.works else known.reason
+
     def check_mode(self, mode: Mode | None) -> None:
-        """Raise `RpcError` unsupported for a mode that may not be chosen here."""
+        """Raise `RpcError` unsupported for a mode that may not be chosen here; `find_out` comes first."""
         if mode == "full" and not self.settings.allow_full:
             raise RpcError(
                 "unsupported",
                 "Mode full is not permitted: it runs everything without asking.",
                 hint="Set allow_full = true in your configuration or start agentd with --allow-full.",
             )
-        if mode == "auto":
+        if mode == "auto" and (lack := self._lack()) is not None:
             raise RpcError(
                 "unsupported",
-                "Mode auto needs a sandbox for commands, which this version does not have.",
-                hint="Use mode edit: writes inside the workspace are free and commands ask.",
+                f"Mode auto needs a sandbox for commands, and there is none: {lack}",
+                hint="Use mode edit: writes inside the workspace are free and commands ask. "
+                "`agentd doctor` tells more.",
             )

@@ -114,6 +114,7 @@ class Run:
     async def drive(self) -> None:
         """The task of the run. However it goes, `result` is set in the end and `done` with it."""
         try:
+            await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:

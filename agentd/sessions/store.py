@@ -85,7 +85,7 @@ class Sessions:
             workspace_uri=uri_of(root),
             title=params.title or title,
             model=params.model or house.settings.default_model,
-            mode=params.mode or house.settings.default_mode,
+            mode=params.mode or await house.default_mode(),
             effort=params.effort,
             state="idle",
             created_at=now,

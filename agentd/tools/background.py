@@ -12,6 +12,7 @@ from agentd.protocol.messages import CommandDetails, ToolKind
 from agentd.protocol.text import visible
 from agentd.tools.base import Action, Description, ToolContext, ToolError, ToolResult
 from agentd.tools.command_results import command_details, ending, kept_output
+from agentd.tools.sandbox_notes import sandbox_notes
 from agentd.workspace.background import BackgroundCommand
 from agentd.workspace.command import CommandError
 
@@ -61,7 +62,7 @@ class BashOutput:
         async def run() -> ToolResult:
             with anyio.move_on_after(seconds):
                 await command.wait()
-            return _look(command, context, f"{command.id} is running")
+            return await _look(command, context, f"{command.id} is running")
 
         return Action(run)
 
@@ -89,7 +90,7 @@ class BashKill:
 
         async def run() -> ToolResult:
             await command.stop()
-            return _look(command, context, f"{command.id} could not be stopped")
+            return await _look(command, context, f"{command.id} could not be stopped")
 
         return Action(run)
 
@@ -99,10 +100,10 @@ async def started(command: BackgroundCommand, context: ToolContext, notes: Seque
     with anyio.move_on_after(_FIRST_LOOK_SECONDS):
         await command.ended.wait()
     running = f"{command.id} runs in the background: bash_output shows its output, bash_kill stops it"
-    return _look(command, context, running, notes, is_start=True)
+    return await _look(command, context, running, notes, is_start=True)
 
 
-def _look(
+async def _look(
     command: BackgroundCommand,
     context: ToolContext,
     running: str,
@@ -114,6 +115,8 @@ def _look(
     has_ended = command.ended.is_set()
     news = command.take()
     state = _end_of(command) if has_ended else running
+    if command.enclosure is not None and command.result is not None:
+        notes = [*notes, *await sandbox_notes(command.enclosure, command.result)]
     text = "\n".join(
         [
             news.text.rstrip("\n") or "(no new output)",

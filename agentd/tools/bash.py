@@ -15,10 +15,12 @@ from agentd.protocol.text import visible
 from agentd.tools.background import started
 from agentd.tools.base import Action, Description, ToolContext, ToolError, ToolResult
 from agentd.tools.command_results import command_details, ending, kept_output
+from agentd.tools.sandbox_notes import sandbox_notes
 from agentd.workspace.background import MOST_RUNNING
 from agentd.workspace.command import CommandError, CommandResult
 from agentd.workspace.paths import shown
 from agentd.workspace.process import Processes
+from agentd.workspace.sandbox import Sandbox, SandboxError, enclosed
 from agentd.workspace.shell import shell_call
 
 DEFAULT_TIMEOUT_MS = 120_000
@@ -43,12 +45,15 @@ class Bash:
         "terminal and no input: pass flags such as --yes or -m instead of answering questions. Processes "
         "that a command leaves behind (`&`) are stopped when it ends: for a server or a watcher set "
         "run_in_background, then read it with bash_output and stop it with bash_kill. Long output keeps its "
-        "beginning and end (50 KB), and all of it in a file that read_file and search_files can read."
+        "beginning and end (50 KB), and all of it in a file that read_file and search_files can read. It may "
+        "run in a sandbox without network, in which only the workspace and $TMPDIR can be written to."
     )
     kind: ToolKind = "execute"
 
-    def __init__(self, processes: Processes) -> None:
+    def __init__(self, processes: Processes, sandbox: Sandbox | None = None) -> None:
+        """Without a sandbox there is none, and mode `auto` asks."""
         self._processes = processes
+        self._sandbox = sandbox
         self.parameters: dict[str, Any] = {
             "type": "object",
             "properties": {
@@ -71,6 +76,11 @@ class Bash:
                         f"{MOST_RUNNING} at once."
                     ),
                 },
+                "unsandboxed": {
+                    "type": "string",
+                    "description": "Only for a command that the sandbox kept from its work: why it has to "
+                    "run outside, which the user is asked about.",
+                },
             },
             "required": ["command"],
             "additionalProperties": False,
@@ -87,7 +97,9 @@ class Bash:
             line = line[: _TITLE_LENGTH - 2].rstrip() + " …"
         place = f" (in {where})" if (where := context.shell.directory.name) else ""
         manner = " (in the background)" if arguments.get("run_in_background") is True else ""
-        return Description(title=line + place + manner)
+        outside = arguments.get("unsandboxed")
+        is_outside = isinstance(outside, str) and outside.strip()
+        return Description(title=("Outside the sandbox: " if is_outside else "") + line + place + manner)
 
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """The command as it will run, and where. Raises `ToolError` for one that cannot."""
@@ -105,10 +117,27 @@ class Bash:
             run = partial(self._start, command, timeout_ms, context, cwd, before)
         else:
             run = partial(self._run, command, timeout_ms or DEFAULT_TIMEOUT_MS, context, cwd, before)
-        return Action(run=run, subject=CommandSubject(command=command, cwd=_told(cwd)))
+        reason = (arguments.get("unsandboxed") or "").strip() or None
+        return Action(
+            run=run,
+            subject=CommandSubject(command=command, cwd=_told(cwd), reason=reason),
+            sandboxed=partial(run, sandbox=self._sandbox) if reason is None and self._has_sandbox else None,
+        )
+
+    @property
+    def _has_sandbox(self) -> bool:
+        """Whether there is one that works, as far as is known: whoever chooses mode `auto` has found out."""
+        known = self._sandbox.known if self._sandbox is not None else None
+        return known is not None and known.works
 
     async def _run(
-        self, command: str, timeout_ms: int, context: ToolContext, cwd: Path, before: Sequence[str]
+        self,
+        command: str,
+        timeout_ms: int,
+        context: ToolContext,
+        cwd: Path,
+        before: Sequence[str],
+        sandbox: Sandbox | None = None,
     ) -> ToolResult:
         async def show(text: str, left_out: int) -> None:
             await context.output("stdout", text, left_out)
@@ -117,16 +146,19 @@ class Bash:
         call = shell_call(command, context.environment)
         spill = context.shell.spills.new()
         try:
+            enclosure = await sandbox.enclose(context.root) if sandbox is not None else None
+            jailed = enclosed(enclosure, call.argv, cwd, call.env)
             result = await self._processes.run(
-                call.argv,
+                jailed.argv,
                 cwd=cwd,
-                env=call.env,
+                env=jailed.env,
                 timeout=timeout_ms / 1000,
                 output=show,
                 spill=spill,
                 aside=call.aside,
+                jail=jailed.jail,
             )
-        except CommandError as error:
+        except (CommandError, SandboxError) as error:
             raise ToolError(str(error)) from error
         follow = context.shell.directory.follow
         notes = [
@@ -136,6 +168,7 @@ class Bash:
             *await anyio.to_thread.run_sync(follow, context.root, cwd, result),
             *_unsaved_note(unsaved, context.root),
             *_ended_note(context.shell.background.newly_ended()),
+            *(await sandbox_notes(enclosure, result) if enclosure is not None else ()),
         ]
         text = "\n".join([result.text.rstrip("\n") or "(no output)", *notes])
         details = command_details(result, spill)
@@ -144,21 +177,28 @@ class Bash:
         return ToolResult.text(text, details)
 
     async def _start(
-        self, command: str, timeout_ms: int | None, context: ToolContext, cwd: Path, before: Sequence[str]
+        self,
+        command: str,
+        timeout_ms: int | None,
+        context: ToolContext,
+        cwd: Path,
+        before: Sequence[str],
+        sandbox: Sandbox | None = None,
     ) -> ToolResult:
         unsaved = await context.editor.dirty_paths()
         call = shell_call(command, context.environment)
         try:
+            enclosure = await sandbox.enclose(context.root) if sandbox is not None else None
             background = context.shell.background.start(
                 self._processes,
-                call.argv,
+                enclosed(enclosure, call.argv, cwd, context.environment),  # it need not tell where it ends
                 command=command,
                 cwd=cwd,
-                env=context.environment,  # its shell need not tell where it ends
                 timeout=math.inf if timeout_ms is None else timeout_ms / 1000,
                 spill=context.shell.spills.new(),
+                enclosure=enclosure,
             )
-        except CommandError as error:
+        except (CommandError, SandboxError) as error:
             raise ToolError(str(error)) from error
         return await started(background, context, [*before, *_unsaved_note(unsaved, context.root)])
 

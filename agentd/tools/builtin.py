@@ -11,10 +11,11 @@ from agentd.tools.search_files import SearchFiles
 from agentd.tools.todo import TodoRead, TodoWrite
 from agentd.tools.write_file import WriteFile
 from agentd.workspace.process import Processes
+from agentd.workspace.sandbox import Sandbox
 
 
-def builtin_tools(processes: Processes) -> Toolbox:
-    """All built-in tools; commands run under `processes`."""
+def builtin_tools(processes: Processes, sandbox: Sandbox | None = None) -> Toolbox:
+    """All built-in tools; commands run under `processes`, in mode `auto` in the sandbox."""
     return Toolbox(
         (
             ReadFile(),
@@ -23,10 +24,10 @@ def builtin_tools(processes: Processes) -> Toolbox:
             ListDirectory(),
             FindFiles(),
             SearchFiles(),
-            Bash(processes),
-            TodoWrite(),
-            TodoRead(),
+            Bash(processes, sandbox),
             BashOutput(),
             BashKill(),
+            TodoWrite(),
+            TodoRead(),
         )
     )

@@ -6,7 +6,7 @@ nothing to them, nor its cancel. Each runs as every command does (`process.py`),
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import anyio
 from agentd.workspace.command import CommandError, CommandResult
 from agentd.workspace.output import ShownText
 from agentd.workspace.process import Processes
+from agentd.workspace.sandbox import Enclosure, Jailed
 from agentd.workspace.spills import Spill
 
 log = logging.getLogger(__name__)
@@ -34,12 +35,16 @@ class News:
 
 @dataclass(eq=False)
 class BackgroundCommand:
-    """One of them. When it has `ended`, either `result` or `failure`, in words, says how."""
+    """One of them. When it has `ended`, either `result` or `failure`, in words, says how.
+
+    `enclosure` is the sandbox that it runs in, where it runs in one.
+    """
 
     id: str
     command: str
     spill: Spill | None
     limit: anyio.CancelScope
+    enclosure: Enclosure | None = None
     is_stopped: bool = False
     is_known_to_end: bool = False
     result: CommandResult | None = None
@@ -98,15 +103,15 @@ class Background:
     def start(
         self,
         processes: Processes,
-        argv: Sequence[str],
+        jailed: Jailed,
         *,
         command: str,
         cwd: Path,
-        env: Mapping[str, str],
         timeout: float = math.inf,
         spill: Spill | None = None,
+        enclosure: Enclosure | None = None,
     ) -> BackgroundCommand:
-        """Start one. `command` is what the user calls it, `timeout` is in seconds.
+        """Start one. `command` is what the user calls it, `timeout` is in seconds, `enclosure` where it runs.
 
         Raises `CommandError` where too many run. One that cannot start has ended with a failure.
         """
@@ -119,23 +124,28 @@ class Background:
             )
         self._count += 1
         limit = anyio.CancelScope(deadline=anyio.current_time() + timeout)
-        started = BackgroundCommand(f"bg_{self._count}", command, spill, limit)
+        started = BackgroundCommand(f"bg_{self._count}", command, spill, limit, enclosure)
         self._commands[started.id] = started
         self._forget_oldest()
-        self._start_soon(self._run, started, processes, tuple(argv), cwd, dict(env))
+        self._start_soon(self._run, started, processes, jailed, cwd)
         return started
 
     async def _run(
         self,
         started: BackgroundCommand,
         processes: Processes,
-        argv: tuple[str, ...],
+        jailed: Jailed,
         cwd: Path,
-        env: dict[str, str],
     ) -> None:
         try:
             started.result = await processes.run(
-                argv, cwd=cwd, env=env, timeout=started.limit, output=started.show, spill=started.spill
+                jailed.argv,
+                cwd=cwd,
+                env=jailed.env,
+                timeout=started.limit,
+                output=started.show,
+                spill=started.spill,
+                jail=jailed.jail,
             )
         except CommandError as error:
             started.failure = str(error)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -76,12 +77,17 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class Job:
-    """What to run, and where. `aside` is the number of a descriptor on which it may say something aside."""
+    """What to run, and where.
+
+    `aside` is the number of a descriptor on which it may say something aside; `jail` is that of
+    `sandbox.Jailed`.
+    """
 
     argv: Sequence[str]
     cwd: Path
     env: Mapping[str, str]
     aside: int | None = None
+    jail: Mapping[str, Any] | None = None
 
 
 class Command:
@@ -313,6 +319,7 @@ def encode_job(job: Job) -> bytes:
             "cwd": _wire(str(job.cwd)),
             "env": {_wire(variable): _wire(value) for variable, value in job.env.items()},
             "aside": job.aside,
+            "jail": job.jail,
         }
     except UnicodeEncodeError as error:
         refusal = f"Cannot start {name}: {error.object[error.start : error.end]!a} is no character."
@@ -335,10 +342,12 @@ _WAYS_OUT = {
 
 
 def spawn_error(program: str, cwd: Path, number: int, step: str) -> SpawnError:
-    """The refusal with this errno in words. `step` is where it came: `fork`, `cwd` or `exec`."""
+    """The refusal with this errno in words. `step` is where it came: `fork`, `cwd`, `jail` or `exec`."""
     reason = os.strerror(number)
     if step == "cwd":
         return SpawnError(f"Cannot start {program}: the folder {cwd} cannot be entered: {reason}.", number)
+    if step == "jail":
+        return SpawnError(f"Cannot start {program}: the sandbox cannot be set up: {reason}.", number)
     if number == errno.ENOENT:
         return SpawnError(f"Cannot start {program}: no such program, or none on the PATH.", number)
     way_out = _WAYS_OUT.get(number)

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import anyio.lowlevel
@@ -64,7 +64,7 @@ class Processes:
     ) -> None:
         await self.shutdown()
 
-    async def run(
+    async def run(  # noqa: PLR0913 - each says another thing about the command, and most are left out
         self,
         argv: Sequence[str],
         *,
@@ -74,12 +74,14 @@ class Processes:
         output: LiveSink = _unwatched,
         spill: Spill | None = None,
         aside: int | None = None,
+        jail: Mapping[str, Any] | None = None,
     ) -> CommandResult:
         """Run a command to its end. `timeout` is in seconds, or a scope of the caller's with the same effect.
 
         `argv[0]` is looked up on the PATH of `env` unless it holds a slash. `output` gets the live text, and
         may wait without holding up the command. `spill` gets the output when it is too long to be shown. On
-        descriptor `aside` the command may say something beside its output (see `CommandResult`).
+        descriptor `aside` the command may say something beside its output (see `CommandResult`). `jail` is
+        that of `sandbox.Jailed`.
 
         Raises `SpawnError` when it cannot start, `LostCommandError` when its warden was killed, and what
         `output` raises (the command is stopped then). When the call is cancelled or raises, the command is
@@ -87,7 +89,7 @@ class Processes:
         """
         await anyio.lowlevel.checkpoint_if_cancelled()  # what is cancelled already must not begin
         began = anyio.current_time()
-        job = Job(argv, cwd, env, aside)
+        job = Job(argv, cwd, env, aside, jail)
         message = encode_job(job)
         with _refusals_named(argv[0], cwd):
             command = await self._place(job, spill)

@@ -25,6 +25,19 @@ _NAMES = frozenset(
     }
 )  # fmt: skip
 
+IN_HOME = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".password-store", ".netrc",
+    ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".vault-token", ".terraform.d",
+    ".terraformrc", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
+    ".gradle/gradle.properties", ".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials",
+    ".config/containers/auth.json", ".config/op", ".config/doctl", ".config/github-copilot",
+    ".config/rclone", ".local/share/keyrings", ".local/share/kwalletd", ".mozilla", ".thunderbird",
+    ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge",
+    ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
+    ".node_repl_history", ".local/share/fish/fish_history",
+)  # fmt: skip
+"""Where a user's own secrets are, relative to the home folder: commands in a sandbox do not see these."""
+
 _PATTERNS = re.compile(
     r"""
       \.env.*                              # .env, .env.local, .envrc

@@ -12,7 +12,7 @@ its socket the warden reads a job, then orders of one byte, and writes lines. A 
 (big endian) with the write ends of the pipe for the output and, where it names a descriptor `aside`, of one
 for that; then JSON, in which byte strings travel as Latin-1. The lines:
 
-    failed WHAT ERRNO      nothing was started; WHAT is `fork`, `cwd` or `exec`
+    failed WHAT ERRNO      nothing was started; WHAT is `fork`, `cwd`, `jail` or `exec`
     exit STATUS            the command's first process ended, with this wait status
     lost                   the keeper is gone, so the command is being stopped
     done KILLED SURVIVORS  all over: how many had to be killed, how many could not be
@@ -185,6 +185,21 @@ def destroy(reap: Callable[[], None], exits: ChildExits, spare: set[int]) -> tup
     return len(killed), 0
 
 
+def load_jail() -> Any:
+    """The module that puts commands into jails, from the file beside this one."""
+    if "agentd_jail" not in sys.modules:
+        from importlib.util import module_from_spec, spec_from_file_location
+
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "jail.py")
+        spec = spec_from_file_location("agentd_jail", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules["agentd_jail"] = module
+    return sys.modules["agentd_jail"]
+
+
 class Warden:
     """Runs commands, one after the other, and goes on to the next only when nothing is left of the last."""
 
@@ -198,6 +213,7 @@ class Warden:
             self._poll.register(source, select.POLLIN)
         self._leader = 0
         self._leader_ended = False
+        self._monitor: int | None = None
         self._killed = self._survivors = 0
 
     def run(self) -> None:
@@ -243,13 +259,15 @@ class Warden:
         cwd: str,
         env: dict[str, str],
         aside: int | None,
+        jail: Any,
     ) -> bool:
         """Start the command with nothing of ours: no descriptor, signal setting or terminal."""
         step = "cwd"
         try:
             os.chdir(cwd.encode("latin-1"))
             step = "exec"
-            self._leader = os.posix_spawn(
+            start = os.posix_spawn if jail is None else load_jail().spawner(jail)
+            self._leader = start(
                 program.encode("latin-1"),
                 [argument.encode("latin-1") for argument in argv],
                 {name.encode("latin-1"): value.encode("latin-1") for name, value in env.items()},
@@ -264,9 +282,11 @@ class Warden:
                 setsigdef=SETTABLE_SIGNALS,
             )
         except (OSError, ValueError) as error:
+            step = getattr(error, "step", step)  # a jail that could not be set up says so
             self._tell(f"failed {step} {getattr(error, 'errno', errno.EINVAL)}")
             return False
         self._leader_ended = False
+        self._monitor = self._leader if jail is not None and jail.get("monitor") else None
         self._killed = 0
         return True
 
@@ -316,7 +336,8 @@ class Warden:
             return
         # Parents first: a shell that waits for its child must not take the child's end for its own good end.
         for process in descendants(set()):
-            send(process, signal.SIGTERM)
+            if process.pid != self._monitor:  # with it the kernel would kill all that it stands over
+                send(process, signal.SIGTERM)
 
     def _destroy(self) -> None:
         if not self._adopts:

@@ -159,6 +159,23 @@ def test_the_doctor_tells_what_is_in_force_and_where_it_comes_from(config: Path,
     assert "sk-canary" not in out
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+def test_the_doctor_tries_the_sandbox_and_tells_what_it_leaves_open(
+    config: Path, own: dict[str, str], tmp_path: Path
+) -> None:
+    config.write_text('[sandbox]\nbackend = "landlock"\nnetwork = true\nwritable = ["/srv/cache"]\n')
+    root = tmp_path / "workspace"
+    subprocess.run(["git", "init", "-q", "-b", "trunk", root], check=True)
+    _, out, _ = run("doctor", env=own, cwd=root)
+    section = out.partition("\nsandbox\n")[2]
+    assert re.search(r"^  commands +(landlock|none) \(", section)
+    if "  commands       landlock" in section:
+        assert section.count("leaves open: ") == 4
+        assert f"this folder is in {root} on trunk, without a commit" in section
+    assert re.search(r"^  network +on$", section, re.MULTILINE)
+    assert re.search(r"^  writable +/srv/cache beside the workspace$", section, re.MULTILINE)
+
+
 def test_the_doctor_tells_problems_by_line_and_by_its_exit_code(config: Path, own: dict[str, str]) -> None:
     config.write_text('\nmdoe = "edit"\n')
     code, out, _ = run("doctor", env=own)

@@ -132,3 +132,13 @@ def test_auto_runs_in_the_sandbox_what_can_run_there_and_asks_about_the_rest() -
         assert decided(mode, "execute", COMMAND, sandboxable=True) == Ask()
     assert decided("full", "execute", COMMAND, sandboxable=True) == Allow("plain")
     assert decided("auto", "execute", COMMAND, sandboxable=True, trusted=False) == Ask()
+
+
+def test_what_was_allowed_to_run_outside_covers_no_other_command() -> None:
+    outside = COMMAND.model_copy(update={"reason": "it has to"})
+    rules = Rules()
+    rules.remember("tool", outside)
+    other = outside.model_copy(update={"command": f"{outside.command} install"})
+    assert decided("auto", "execute", other, remembered=rules) == Ask()
+    assert decided("auto", "execute", outside, remembered=rules) == Allow("plain")
+    assert decided("auto", "execute", COMMAND, sandboxable=True, remembered=rules) == Allow("sandboxed")

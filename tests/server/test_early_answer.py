@@ -73,7 +73,10 @@ class _House:
         self.start_soon = tasks.start_soon
 
     def check_mode(self, mode: Any) -> None:
-        assert mode not in ("auto", "full"), "boot leaves these to the server"
+        assert mode not in ("auto", "full"), "boot leaves one to the server, and sessions judge the other"
+
+    async def find_out(self, *modes: Any) -> None:
+        """There is no sandbox to ask for."""
 
 
 class _Engines:
@@ -123,6 +126,7 @@ PLAIN = [
     {"rootPath": None},
     {"rootUri": "file:///a%00b"},
     agentd(),
+    agentd(mode="auto"),
     agentd(mode="edit", updates="none", trusted=True, permission=True, model="p/m", unknown=[1]),
     agentd(credentials={"anthropic": "sk-é😀"}),
     {"capabilities": {"experimental": {"agentd": {"mode": "plan"}, "other": 1}}},

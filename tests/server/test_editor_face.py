@@ -193,6 +193,16 @@ async def answered(home: Editor, *, subject: Any = None, **member: Any) -> tuple
     return asked, heard[0]
 
 
+async def test_a_plain_editor_is_told_that_a_command_would_run_outside_the_sandbox_and_why() -> None:
+    async with editor(permission=False) as home:
+        subject = CommandSubject(command="make", cwd="/w", reason="it writes\x1b to .git")
+        asked, _ = await answered(home, subject=subject, result=None)
+        assert asked["params"]["message"] == (
+            "agentd wants to run in /w:\nmake\n\nIt would run outside the sandbox. "
+            "The model gives this reason: it writes\\x1b to .git"
+        )
+
+
 async def test_a_client_that_can_is_asked_with_the_whole_question() -> None:
     async with editor(permission=True) as home:
         asked, heard = await answered(home, result={"optionId": "reject_once", "feedback": "no"})

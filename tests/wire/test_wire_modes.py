@@ -143,8 +143,3 @@ def test_full_is_allowed_by_the_configuration(home: Home) -> None:
     home.config.write_text("allow_full = true\n")
     daemon = home.start()
     assert outcome_of(*asking(daemon, home, COMMAND, "full")) == ALLOWED
-
-
-def test_auto_is_unsupported_as_long_as_there_is_no_sandbox(daemon: Daemon, shared_home: Home) -> None:
-    params = {"workspaceUri": shared_home.workspace().as_uri(), "mode": "auto"}
-    assert daemon.refused("agentd/session/new", params)["data"]["kind"] == "unsupported"

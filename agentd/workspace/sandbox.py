@@ -1,0 +1,425 @@
+"""The sandbox in which mode `auto` runs commands: what it is made of here, and what a command finds in it.
+
+bubblewrap where it works, else Landlock with seccomp, else nothing; then nobody calls anything a sandbox.
+What works is found out by really running a command in it, once, when it is first needed: a program that is
+installed may still be forbidden to make namespaces.
+
+Everything can be read but secrets, agentd's own files and `/run` with its sockets. The workspace can be
+written to, but for repositories' own folders and what editors run, and a temporary folder that all commands
+of this process share. There is no network unless the user's configuration gives it.
+
+Missing protected names are not reserved, as that would leave empty files in the user's folder: they are
+compared before and after, and what is new is told.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import anyio.to_thread
+
+from agentd.config.sandbox_settings import SandboxSettings
+from agentd.workspace import bpf, bubblewrap, landlock
+from agentd.workspace.command import CommandError
+from agentd.workspace.guarded import MOST_ENTRIES, Guarded, Snapshot, look, snapshot
+from agentd.workspace.policy import Policy
+from agentd.workspace.process import Processes
+from agentd.workspace.secrets import IN_HOME, is_secret
+
+Backend = Literal["bubblewrap", "landlock", "none"]
+
+_PROBE_SECONDS = 10.0
+_PROBE = ": > inside/made && ! (: > outside/made) 2>/dev/null && echo works"
+_PREFIX = "agentd-sandbox-"
+_FRESH_SECONDS = 60.0
+_TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
+_SYSTEM = ("/proc", "/sys", "/dev")
+# Below /run, but no door to anything: programs of NixOS, graphics drivers.
+_HARMLESS_RUNTIME = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
+_SYSTEM_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private",
+                   "/etc/krb5.keytab")  # fmt: skip
+# Where tools keep caches. They are new and empty in the sandbox, and live as long as this process.
+_CACHES = {"XDG_CACHE_HOME": "", "PIP_CACHE_DIR": "pip", "UV_CACHE_DIR": "uv", "GOCACHE": "go-build",
+           "npm_config_cache": "npm", "YARN_CACHE_FOLDER": "yarn", "CCACHE_DIR": "ccache"}  # fmt: skip
+
+
+class SandboxError(Exception):
+    """A command cannot be put into the sandbox. The message says why."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What the sandbox of this process is.
+
+    `reason` says why it is not better, or not there at all; empty for bubblewrap. `gaps` are what this kind
+    leaves open. `program` and `user_namespace` say how bubblewrap is started.
+    """
+
+    backend: Backend
+    reason: str = ""
+    gaps: tuple[str, ...] = ()
+    program: Path | None = None
+    user_namespace: bool = False
+
+    @property
+    def works(self) -> bool:
+        """Whether there is a sandbox."""
+        return self.backend != "none"
+
+
+@dataclass(frozen=True)
+class Jailed:
+    """A command to be given to `Processes.run` as it stands; without a `jail` it runs in no sandbox."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    jail: Mapping[str, Any] | None = None
+
+
+def _jail(status: Status, policy: Policy) -> Mapping[str, Any]:
+    """What the command's own process has to do first. May look at folders, and block."""
+    return bubblewrap.jail(policy) if status.backend == "bubblewrap" else landlock.jail(policy)
+
+
+def wrap(
+    status: Status,
+    policy: Policy,
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    jail: Mapping[str, Any] | None = None,
+) -> Jailed:
+    """The same command inside the sandbox. Raises `SandboxError` where there is none.
+
+    `jail` is the policy's, where it was made before; making it may block.
+    """
+    if status.backend == "bubblewrap":
+        assert status.program is not None
+        line = bubblewrap.command_line(
+            status.program, policy, argv, cwd, user_namespace=status.user_namespace
+        )
+        place = Path("/tmp") if policy.temporary is not None else None
+        return Jailed(line, _environment(env, policy, place), jail or _jail(status, policy))
+    if status.backend == "landlock":
+        environment = _environment(env, policy, policy.temporary)
+        return Jailed(list(argv), environment, jail or _jail(status, policy))
+    raise SandboxError(f"There is no sandbox: {status.reason}")
+
+
+def _environment(env: Mapping[str, str], policy: Policy, temporary: Path | None) -> dict[str, str]:
+    """The environment with its temporary folder and caches where they can be written to."""
+    if temporary is None:
+        return dict(env)
+    result = {**env, "TMPDIR": str(temporary)}
+    for name in ("TEMP", "TMP"):
+        result.pop(name, None)
+    home_cache = Path(env.get("HOME", "/"), ".cache")
+    if any(home_cache.is_relative_to(each) for each in policy.writable):
+        return result
+    for name, folder in _CACHES.items():
+        if name not in env or not any(Path(env[name]).is_relative_to(each) for each in policy.writable):
+            result[name] = str(temporary / ".cache" / folder)
+    return result
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """The sandbox as it stands around one command in one workspace folder."""
+
+    root: Path
+    status: Status
+    policy: Policy
+    jail: Mapping[str, Any]
+    before: Snapshot
+
+    def wrap(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Jailed:
+        """The same command inside."""
+        return wrap(self.status, self.policy, argv, cwd, env, self.jail)
+
+    async def changes(self) -> list[Path]:
+        """Protected paths that came, went or changed since, relative to the workspace folder."""
+        return await anyio.to_thread.run_sync(self._changes)
+
+    def _changes(self) -> list[Path]:
+        after = _snapshot_of(look(self.root), self.status)
+        return sorted({Path(os.path.relpath(path, self.root)) for path in self.before.changes(after)})
+
+
+def enclosed(enclosure: Enclosure | None, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Jailed:
+    """A command inside an enclosure; as it stands where there is none."""
+    return Jailed(argv, env) if enclosure is None else enclosure.wrap(argv, cwd, env)
+
+
+class Sandbox:
+    """The sandbox for commands of this process, found out about when it is first asked for.
+
+    `own` are agentd's files and folders, which commands do not see; `home` is the user's home folder.
+    """
+
+    def __init__(
+        self,
+        processes: Processes,
+        settings: SandboxSettings | None = None,
+        own: Sequence[Path] = (),
+        home: Path | None = None,
+    ) -> None:
+        self.settings = settings or SandboxSettings()
+        self._processes = processes
+        self._own = tuple(own)
+        self._home = home
+        self._probing = anyio.Lock()
+        self._status: Status | None = None
+        self._temporary: _Temporary | None = None
+
+    @property
+    def known(self) -> Status | None:
+        """What was found out, None where nobody has asked yet."""
+        return self._status
+
+    async def status(self) -> Status:
+        """What the sandbox is. The first call tries it out, which takes a tenth of a second or so."""
+        if self._status is None:
+            async with self._probing:
+                if self._status is None:
+                    self._status = await self._probe()
+        return self._status
+
+    async def enclose(self, root: Path) -> Enclosure:
+        """The sandbox around a command in this workspace folder. Raises `SandboxError`."""
+        status = await self.status()
+        if not status.works:
+            raise SandboxError(f"There is no sandbox: {status.reason}")
+        assert self._temporary is not None
+        return await anyio.to_thread.run_sync(self.enclosure, root, status, self._temporary.path)
+
+    async def read_only(self, root: Path, scratch: Path) -> tuple[Status, Policy]:
+        """A sandbox in which only `scratch` can be written to, without network. Raises `SandboxError`."""
+        status = await self.status()
+        if not status.works:
+            raise SandboxError(f"There is no sandbox: {status.reason}")
+        return status, await anyio.to_thread.run_sync(self._read_only, root, scratch)
+
+    def close(self) -> None:
+        """Remove the temporary folder. Blocks."""
+        if self._temporary is not None:
+            self._temporary.remove()
+            self._temporary = None
+
+    # --- finding out ------------------------------------------------------------------------------
+
+    async def _probe(self) -> Status:
+        if sys.platform != "linux":
+            return Status("none", "agentd has a sandbox for commands on Linux only, so far.")
+        try:
+            if self._temporary is None:  # there is one already where an earlier try was cancelled
+                self._temporary = await anyio.to_thread.run_sync(_Temporary)
+            with tempfile.TemporaryDirectory(prefix="probe-", dir=self._temporary.path) as folder:
+                return await self._try_all(Path(folder))
+        except OSError as error:
+            return Status("none", f"no temporary folder can be made: {error.strerror}.")
+
+    async def _try_all(self, folder: Path) -> Status:
+        for name in ("inside", "outside"):
+            (folder / name).mkdir()
+        policy = Policy(
+            writable=(folder / "inside",),
+            network=self.settings.network,
+            unix_sockets=self.settings.unix_sockets,
+        )
+        reasons: dict[str, None] = {}  # each once, in order
+        for candidate in self._candidates():
+            if isinstance(candidate, str):
+                reasons[candidate] = None
+            elif failure := await self._try(candidate, policy, folder):
+                reasons[f"{candidate.program or 'Landlock'} does not work here ({failure})"] = None
+            else:
+                return replace(candidate, reason="; ".join(reasons) if candidate.gaps else "")
+        return Status("none", f"{'; '.join(reasons)}.")
+
+    def _candidates(self) -> Iterator[Status | str]:
+        """What may work, the best first, and why others cannot."""
+        if self.settings.backend != "landlock":
+            programs = list(bubblewrap.programs())
+            # Root needs no user namespace, but may be without the right to make the others.
+            shapes = (False, True) if os.geteuid() == 0 else (True,)
+            for program in programs:
+                yield from (Status("bubblewrap", "", (), program, shape) for shape in shapes)
+            if not programs:
+                yield "bubblewrap is not installed (the system's, or that of agentd-lsp[sandbox])"
+        if self.settings.backend == "bubblewrap":
+            yield 'backend = "bubblewrap" in the configuration allows nothing else'
+        elif (version := landlock.version()) < landlock.OLDEST:
+            yield f"this kernel's Landlock will not do (version {version}, needed is {landlock.OLDEST})"
+        elif not bpf.is_known():
+            yield f"Landlock cannot close the network on {os.uname().machine}"
+        else:
+            yield Status("landlock", gaps=landlock.GAPS)
+
+    async def _try(self, candidate: Status, policy: Policy, folder: Path) -> str:
+        """Run a command in it that writes where it may and where it may not; what went wrong, if anything."""
+        try:
+            jailed = wrap(candidate, policy, ["/bin/sh", "-c", _PROBE], folder, {"PATH": os.defpath})
+            result = await self._processes.run(
+                jailed.argv, cwd=folder, env=jailed.env, timeout=_PROBE_SECONDS, jail=jailed.jail
+            )
+        except CommandError as error:
+            return str(error).rstrip(".")
+        inside, outside = (folder / name / "made" for name in ("inside", "outside"))
+        confined = inside.exists() and not outside.exists()
+        for made in (inside, outside):
+            made.unlink(missing_ok=True)
+        if result.text.strip() == "works" and confined:
+            return ""
+        said = " ".join(result.text.split())
+        return said or ("no answer in time" if result.timed_out else "a trial command failed")
+
+    # --- what a command finds ---------------------------------------------------------------------
+
+    def enclosure(self, root: Path, status: Status, temporary: Path) -> Enclosure:
+        """The same for a sandbox that is known to work, with this temporary folder. Blocks."""
+        if _is_system(root):
+            raise SandboxError(f"The workspace folder {root} is the system itself.")
+        found = look(root)
+        extra = self._extra_writable()
+        all_found = [found, *(look(each, MOST_ENTRIES // 10) for each in extra)]
+        hidden = self._hidden().union(*(each.secrets for each in all_found))
+        shown = [*self._shown(), *_replaced(root, found.outside, hidden)]
+        policy = Policy(
+            writable=(root, *extra),
+            protected=tuple(path for each in all_found for path in each.protected),
+            pinned=tuple(path for each in all_found for path in each.pinned),
+            hidden=tuple(hidden),
+            shown=tuple(shown if status.backend == "bubblewrap" else self._shown()),
+            temporary=temporary,
+            network=self.settings.network,
+            unix_sockets=self.settings.unix_sockets,
+        )
+        mounts = sum(map(len, (policy.protected, policy.pinned, policy.hidden)))
+        if mounts > bubblewrap.MOST_MOUNTS:
+            raise SandboxError(
+                f"{root} holds {mounts} repositories and files with secrets, more than can be closed."
+            )
+        return Enclosure(root, status, policy, _jail(status, policy), _snapshot_of(found, status))
+
+    def _extra_writable(self) -> list[Path]:
+        paths = [path for each in self.settings.writable if (path := _resolved(each))]
+        return [path for path in paths if path.is_dir() and not _is_system(path)]
+
+    def _read_only(self, root: Path, scratch: Path) -> Policy:
+        hidden = (path for path in self._hidden() if not root.is_relative_to(path))
+        return Policy(
+            writable=(scratch,), hidden=tuple(hidden), shown=tuple(self._shown()), unix_sockets=False
+        )
+
+    def _hidden(self) -> set[Path]:
+        """What no command sees, as far as it exists."""
+        places = [*map(Path, (*_SYSTEM_SECRETS, "/run", "/var/run")), *self._own]
+        for home in self._homes():
+            places += [home / name for name in IN_HOME]
+            places += [path for folder in (home, home / ".config") for path in _secrets_in(folder)]
+        return {path for place in places if (path := _resolved(place))} - {Path("/")}
+
+    def _homes(self) -> list[Path]:
+        homes = [self._home] if self._home is not None else []
+        if os.geteuid() == 0:  # who may read everybody's
+            homes.append(Path("/root"))
+            with suppress(OSError):
+                homes += [Path("/home", name) for name in os.listdir("/home")]
+        return homes
+
+    def _shown(self) -> Iterator[Path]:
+        """What lies in a folder that is hidden, and is needed all the same."""
+        for place in map(Path, _HARMLESS_RUNTIME):  # some are links to outside, and needed by this name
+            if place.exists():
+                yield place
+        names = _resolved(Path("/etc/resolv.conf"))  # systemd keeps the addresses of name servers below /run
+        if self.settings.network and names is not None and names.is_relative_to("/run"):
+            yield names
+
+
+def _replaced(root: Path, outside: Collection[Path], hidden: Collection[Path]) -> Iterator[Path]:
+    """What is in `/tmp`, which in bubblewrap is another folder: the workspace's repositories, and agentd.
+
+    Where a repository is, the workspace says: it cannot have anything shown that is hidden.
+    """
+    around = [parent for parent in root.parents if parent not in _TEMPORARY and (parent / ".git").exists()]
+    for path in (*around, *outside, Path(os.path.realpath(__file__)).parent):
+        in_temporary = any(path.is_relative_to(each) for each in _TEMPORARY)
+        if in_temporary and not any(path.is_relative_to(each) for each in hidden):
+            yield path
+
+
+def _snapshot_of(found: Guarded, status: Status) -> Snapshot:
+    """Contents are looked at only where the sandbox does not keep them."""
+    return snapshot(found, contents=status.backend != "bubblewrap")
+
+
+def _is_system(path: Path) -> bool:
+    """A folder that cannot be mounted anew without undoing what was mounted before."""
+    return str(path) == "/" or any(path.is_relative_to(each) for each in _SYSTEM)
+
+
+def _resolved(path: Path) -> Path | None:
+    """Where a path leads; None where nothing is."""
+    real = Path(os.path.realpath(path))
+    return real if os.path.lexists(real) else None
+
+
+def _secrets_in(folder: Path) -> Iterator[Path]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            parts = (entry.name, "any") if entry.is_dir() else (entry.name,)
+            if is_secret(parts):
+                yield Path(entry.path)
+
+
+class _Temporary:
+    """A folder for what commands keep in `/tmp`. A lock on it says that its owner lives."""
+
+    def __init__(self) -> None:
+        """Make it, and remove those whose owner was killed. Raises OSError. Blocks."""
+        place = Path(os.path.realpath(tempfile.gettempdir()))
+        _sweep(place)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+        self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (self.path / ".cache").mkdir()
+
+    def remove(self) -> None:
+        """Remove it with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._fd)
+
+
+def _sweep(place: Path) -> None:
+    with suppress(OSError):
+        for path in place.glob(f"{_PREFIX}*"):
+            if not path.is_symlink() and path.stat().st_uid == os.geteuid():
+                _remove_if_left(path)
+
+
+def _remove_if_left(path: Path) -> None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        if time.time() - os.fstat(fd).st_mtime < _FRESH_SECONDS:
+            return  # it may have been made this moment, and not be locked yet
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path, ignore_errors=True)
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.ENOENT):
+            raise
+    finally:
+        os.close(fd)

@@ -1,0 +1,177 @@
+"""The parts that a sandbox is made of, each by itself."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from agentd.workspace import bpf, bubblewrap, landlock
+from agentd.workspace.guarded import look, repository_folders
+from agentd.workspace.policy import Policy
+
+# --- seccomp --------------------------------------------------------------------------------------
+
+ALLOWED, REFUSED, KILLED = 0x7FFF0000, 0x00050001, 0x80000000
+AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+SOCKET = {"x86_64": 41, "aarch64": 198}
+IO_URING_SETUP, READ = 425, {"x86_64": 0, "aarch64": 63}
+UNIX, INET, VSOCK = 1, 2, 40
+
+
+def verdict(program: bytes, number: int, architecture: int, argument: int = 0) -> int:
+    """What the kernel would say: classic BPF, as far as these programs use it."""
+    code = [struct.unpack_from("HBBI", program, at) for at in range(0, len(program), 8)]
+    data = struct.pack("=IIQQ", number, architecture, 0, argument)
+    accumulator = position = 0
+    while True:
+        operation, if_true, if_false, value = code[position]
+        position += 1
+        if operation == 0x20:
+            (accumulator,) = struct.unpack_from("=I", data, value)
+        elif operation == 0x06:
+            return value
+        else:
+            is_true = accumulator == value if operation == 0x15 else accumulator >= value
+            position += if_true if is_true else if_false
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_a_filter_lets_through_just_the_families_it_says(machine: str) -> None:
+    def said(family: int, program: bytes) -> int:
+        return verdict(program, SOCKET[machine], AUDIT[machine], family)
+
+    only = bpf.program(only=[UNIX], machine=machine)
+    assert [said(family, only) for family in (UNIX, INET, VSOCK)] == [ALLOWED, REFUSED, REFUSED]
+    without = bpf.program(without=[UNIX, VSOCK], machine=machine)
+    assert [said(family, without) for family in (UNIX, INET, VSOCK)] == [REFUSED, ALLOWED, REFUSED]
+    nothing = bpf.program(only=[], machine=machine)
+    assert [said(family, nothing) for family in (UNIX, INET, VSOCK)] == [REFUSED] * 3
+    assert said((1 << 32) | UNIX, without) == REFUSED  # the kernel looks at the lower half only
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_a_filter_refuses_what_goes_past_it_and_other_architectures(machine: str) -> None:
+    program = bpf.program(machine=machine)
+    assert verdict(program, READ[machine], AUDIT[machine]) == ALLOWED
+    assert verdict(program, SOCKET[machine], AUDIT[machine], INET) == ALLOWED
+    assert verdict(program, IO_URING_SETUP, AUDIT[machine]) == REFUSED
+    assert verdict(program, READ[machine], 0x40000003) == KILLED  # i386
+    if machine == "x86_64":
+        assert verdict(program, 0x40000000 | SOCKET[machine], AUDIT[machine], UNIX) == REFUSED  # x32
+
+
+def test_there_is_no_filter_for_what_is_not_known() -> None:
+    assert not bpf.is_known("riscv64")
+    with pytest.raises(KeyError):
+        bpf.program(machine="riscv64")
+
+
+# --- landlock -------------------------------------------------------------------------------------
+
+
+def test_what_is_hidden_is_left_out_by_granting_its_neighbours(tmp_path: Path) -> None:
+    for name in ("a/keep", "a/secret", "b/deep/secret", "b/deep/keep", "c"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("a/secret")
+    hidden = [tmp_path / "a" / "secret", tmp_path / "b" / "deep" / "secret", Path("/elsewhere")]
+    granted = {str(path.relative_to(tmp_path)) for path in landlock.readable(tmp_path, hidden)}
+    assert granted == {"a/keep", "b/deep/keep", "c"}
+    assert list(landlock.readable(tmp_path, [])) == [tmp_path]
+    assert list(landlock.readable(tmp_path, [tmp_path])) == []
+
+
+@pytest.mark.parametrize(("abi", "size", "handles_devices"), [(4, 16, False), (5, 16, True), (7, 24, True)])
+def test_the_attribute_is_that_of_the_kernels_version(abi: int, size: int, handles_devices: bool) -> None:
+    attribute = landlock.jail(Policy(), abi)["landlock"]["attribute"].encode("latin-1")
+    assert len(attribute) == size
+    rights, network = struct.unpack_from("QQ", attribute)
+    assert (bool(rights & 1 << 15), network) == (handles_devices, 3)
+    opened = landlock.jail(Policy(network=True), abi)["landlock"]["attribute"].encode("latin-1")
+    assert struct.unpack_from("QQ", opened)[1] == 0
+
+
+# --- bubblewrap -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_root", [True, False])
+def test_no_capability_is_ever_kept(is_root: bool) -> None:
+    line = bubblewrap.command_line(Path("/bwrap"), Policy(), ["x"], Path("/"), user_namespace=not is_root)
+    assert line[1:3] == ["--cap-drop", "ALL"]
+    assert "--cap-add" not in line
+    assert ("--unshare-user" in line) is not is_root
+    for namespace in ("pid", "ipc", "uts", "net"):
+        assert f"--unshare-{namespace}" in line
+    assert line[-2:] == ["--", "x"]
+
+
+# --- what is looked for ---------------------------------------------------------------------------
+
+
+def make(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        if name.endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+
+def names(root: Path, paths: set[Path]) -> set[str]:
+    return {str(path.relative_to(root)) for path in paths}
+
+
+def test_a_look_finds_repositories_settings_and_secrets(tmp_path: Path) -> None:
+    make(tmp_path, ".git/", ".vscode/", "a/.vscode/", "a/b/nested/.git/config", "a/c/.hg/", ".mcp.json")
+    make(
+        tmp_path,
+        ".env",
+        ".env.example",
+        "a/.env.local",
+        "conf/server.key",
+        "a/.aws/credentials",
+        "id_rsa.pub",
+    )
+    found = look(tmp_path)
+    assert found.complete
+    assert names(tmp_path, found.protected) == {".git", ".vscode", ".mcp.json", "a/b/nested/.git", "a/c/.hg"}
+    assert names(tmp_path, found.pinned) == {"a", "a/b", "a/b/nested", "a/c"}
+    assert names(tmp_path, found.secrets) == {".env", "a/.env.local", "conf/server.key", "a/.aws"}
+
+
+def test_what_tools_install_is_passed_over_and_a_folder_is_no_secret_file(tmp_path: Path) -> None:
+    make(tmp_path, "node_modules/x/.env", ".venv/lib/site-packages/certifi/cacert.pem", ".env/bin/python")
+    assert look(tmp_path).secrets == set()
+
+
+def test_a_look_is_bounded_and_sees_what_lies_above_first(tmp_path: Path) -> None:
+    make(tmp_path, *(f"a/{number}" for number in range(50)), "z/.env", ".env")
+    found = look(tmp_path, most=20)
+    assert not found.complete
+    assert names(tmp_path, found.secrets) == {".env"}
+
+
+def test_a_look_follows_no_links_and_waits_for_nothing(tmp_path: Path) -> None:
+    import os
+
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    make(outside, ".env")
+    root.mkdir()
+    (root / "link").symlink_to(outside)
+    (root / "loop").symlink_to(".")
+    os.mkfifo(root / ".git")
+    found = look(root)
+    assert (found.secrets, names(root, found.protected)) == (set(), {".git"})
+
+
+def test_a_pointer_leads_to_the_folders_of_its_repository(tmp_path: Path) -> None:
+    make(tmp_path, "main/.git/worktrees/w/commondir", "w/")
+    (tmp_path / "w" / ".git").write_text("gitdir: ../main/.git/worktrees/w\n")
+    (tmp_path / "main/.git/worktrees/w/commondir").write_text("../..\n")
+    found = look(tmp_path / "w")
+    assert names(tmp_path, found.outside) == {"main/.git/worktrees/w", "main/.git"}
+    assert names(tmp_path, look(tmp_path).protected) == {"main/.git", "main/.git/worktrees/w", "w/.git"}
+    (tmp_path / "w" / ".git").write_text("gitdir: ..\n")
+    assert look(tmp_path / "w").outside == set()  # around the workspace: no repository of its own
+    (tmp_path / "w" / ".git").write_text("nonsense")
+    assert list(repository_folders(tmp_path / "w" / ".git")) == []
