@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentd import __version__
@@ -145,9 +146,19 @@ def _data_problems(environ: Mapping[str, str]) -> Iterator["Problem"]:
 
 
 def _programs() -> Lines:
-    """What is found on PATH. That a program is here says nothing about what uses it."""
-    for name in ("bash", "git", "rg", "bwrap"):
+    """What is found on PATH, which says nothing about what uses it, and what searches file contents here."""
+    for name in ("bash", "git", "bwrap"):
         yield name, shutil.which(name) or "not found"
+    yield "search", _search_backend()
+
+
+def _search_backend() -> str:
+    from agentd.workspace.ripgrep import find_ripgrep
+
+    found = find_ripgrep(Path.cwd(), os.environ.get("PATH", ""))
+    if found is None:
+        return "without ripgrep (one in the workspace does not count): pip install 'agentd-lsp[fast]'"
+    return f"with ripgrep {found.version} ({found.path})"
 
 
 async def _probe(providers: "Mapping[str, ProviderSettings]") -> dict[str, str]:

@@ -1,20 +1,27 @@
-"""Running a search in its own process (see `search_worker`), so that it can be stopped at any moment."""
+"""Running a search in its own process (see `search_worker`), so that it can be stopped at any moment.
+
+What is found is the same with ripgrep and without: a `.gitignore` is read as git reads it, globs are those of
+`globs`, patterns are Python's. ripgrep only makes it fast to tell in which files a match may be (`sieve`).
+"""
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from anyio.abc import Process
 
 from agentd.workspace.paths import WorkspaceError
-from agentd.workspace.search_worker import SearchEnd, SearchJob
+from agentd.workspace.ripgrep import find_ripgrep
+from agentd.workspace.search_job import SearchEnd, SearchJob
 
 _PATIENCE_SECONDS = 1  # for the worker to stop by itself when its time is up
 _KILL_SECONDS = 2
@@ -35,9 +42,11 @@ class SearchOutcome:
 async def run_search(job: SearchJob) -> SearchOutcome:
     """Do the job; what was found until the time is up counts. Raises WorkspaceError for a bad pattern.
 
-    Cancelling kills the worker at once.
+    Cancelling kills the worker at once, and what it started.
     """
     data = bytearray()
+    if job.pattern is not None:
+        job = replace(job, ripgrep=await _ripgrep(job.root))
     with anyio.move_on_after(job.seconds + _PATIENCE_SECONDS) as patience:
         await _work(job, data)
     outcome = SearchOutcome(stuck=patience.cancelled_caught)
@@ -58,6 +67,13 @@ async def run_search(job: SearchJob) -> SearchOutcome:
         outcome.end.cut = "time"
         outcome.end.matches = sum(_matches(result) for result in outcome.found)
     return outcome
+
+
+async def _ripgrep(root: str) -> str | None:
+    found = await anyio.to_thread.run_sync(
+        find_ripgrep, Path(root), os.environ.get("PATH", ""), abandon_on_cancel=True
+    )
+    return None if found is None else found.path
 
 
 def _matches(result: Mapping[str, Any]) -> int:
@@ -92,7 +108,7 @@ async def _end(process: Process) -> None:
     with anyio.CancelScope(shield=True), anyio.move_on_after(_KILL_SECONDS):
         if process.returncode is None:
             with suppress(ProcessLookupError):  # it ended by itself just now
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # ripgrep below it as well
             await process.wait()
         await process.aclose()
 

@@ -10,7 +10,7 @@ import pytest
 from agentd.workspace import search
 from agentd.workspace.paths import WorkspaceError
 from agentd.workspace.search import run_search
-from agentd.workspace.search_worker import SearchJob
+from agentd.workspace.search_job import SearchJob
 
 
 def job(root: Path, **more: object) -> SearchJob:
