@@ -7,6 +7,7 @@ from agentd.tools.find_files import FindFiles
 from agentd.tools.list_directory import ListDirectory
 from agentd.tools.read_file import ReadFile
 from agentd.tools.search_files import SearchFiles
+from agentd.tools.web_fetch import WebFetch
 from agentd.tools.write_file import WriteFile
 from agentd.workspace.process import Processes
 
@@ -22,5 +23,6 @@ def builtin_tools(processes: Processes) -> Toolbox:
             FindFiles(),
             SearchFiles(),
             Bash(processes),
+            WebFetch(),
         )
     )

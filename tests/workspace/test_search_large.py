@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import anyio
 import pytest
 from search_trees import RIPGREP, job, search_with
 
-from agentd.workspace import search
+from agentd.workspace import worker_process
 from agentd.workspace.ripgrep import Ripgrep
 
 FILES = 200_000
@@ -71,7 +70,7 @@ def test_a_search_of_a_large_tree_stays_small(
 ) -> None:
     wanted = replace(job(large, pattern, limit=FILES), ripgrep=ripgrep and ripgrep.path)
     worker = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", search._START, *search._import_path()],
+        worker_process.command("agentd.workspace.search_worker"),
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     assert worker.stdin is not None
