@@ -152,8 +152,11 @@ async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
         assert found.data == b"there"
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
-async def test_a_certificate_has_to_be_of_the_host_that_was_asked_for(tmp_path: Path) -> None:
+@pytest.fixture
+def certificates(tmp_path: Path) -> Path:
+    """A folder with a certificate and its key for the host and for another."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate with")
     for name in (HOST, "other.example"):
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{tmp_path}/{name}.key",
@@ -161,11 +164,15 @@ async def test_a_certificate_has_to_be_of_the_host_that_was_asked_for(tmp_path: 
              "-addext", f"subjectAltName=DNS:{name}"],
             check=True, capture_output=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
+    return tmp_path
+
+
+async def test_a_certificate_has_to_be_of_the_host_that_was_asked_for(certificates: Path) -> None:
     trusting = ssl.create_default_context()
     for name, is_good in ((HOST, True), ("other.example", False)):
-        trusting.load_verify_locations(tmp_path / f"{name}.pem")
+        trusting.load_verify_locations(certificates / f"{name}.pem")
         server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        server_side.load_cert_chain(tmp_path / f"{name}.pem", tmp_path / f"{name}.key")
+        server_side.load_cert_chain(certificates / f"{name}.pem", certificates / f"{name}.key")
         with WebServer({"/": page("text/plain", b"there")}, tls=server_side) as server:
             with pytest.raises(WebError, match="certificate verify failed"):
                 await fetched(server)  # nobody the system knows
