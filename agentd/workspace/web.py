@@ -7,7 +7,6 @@
 - No proxy is used, whatever the environment says: it would look names up by itself, and reach what it likes.
 """
 
-import ssl
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -22,6 +21,8 @@ from agentd import __version__
 from agentd.workspace.web_address import WebAddress, WebError, closed, is_public, parse
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpcore
 
 MAX_BYTES = 5 * 1024 * 1024
@@ -65,7 +66,7 @@ class Web:
         self,
         resolve: Resolve | None = None,
         is_allowed: Callable[[str], bool] = is_public,
-        tls: ssl.SSLContext | None = None,
+        tls: "ssl.SSLContext | None" = None,
     ) -> None:
         self._resolve = resolve or _look_up
         self._is_allowed = is_allowed
