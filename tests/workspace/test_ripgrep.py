@@ -60,6 +60,16 @@ def test_none_of_the_workspace_is_used(tmp_path: Path, root: Path, monkeypatch: 
     assert find_ripgrep(tmp_path / "real-other", str(root / "bin")) is not None
 
 
+def test_a_relative_folder_on_path_does_not_count(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "bin")
+    monkeypatch.chdir(tmp_path)
+    assert find_ripgrep(root, "bin") is None
+    monkeypatch.chdir(tmp_path / "bin")
+    assert find_ripgrep(root, f".{os.pathsep}") is None
+
+
 @pytest.mark.parametrize("says", ["ripgrep 11.0.2", "rg 1.0", "exit 1", "exit 0", "ripgrep x"])
 def test_what_is_no_ripgrep_or_too_old_is_passed_over(tmp_path: Path, root: Path, says: str) -> None:
     assert find_ripgrep(root, str(program(tmp_path / "bin", says).parent)) is None
