@@ -63,8 +63,10 @@ def test_none_of_the_workspace_is_used(tmp_path: Path, root: Path, monkeypatch: 
 def test_a_relative_folder_on_path_does_not_count(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(ripgrep, "_version", lambda *program: "14.1.0")  # whatever is asked says yes
     program(tmp_path / "bin")
     monkeypatch.chdir(tmp_path)
+    assert find_ripgrep(root, str(tmp_path / "bin")) is not None
     assert find_ripgrep(root, "bin") is None
     monkeypatch.chdir(tmp_path / "bin")
     assert find_ripgrep(root, f".{os.pathsep}") is None
