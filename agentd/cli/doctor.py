@@ -192,9 +192,19 @@ async def _git_says(processes: "Processes", sandbox: "Sandbox") -> str:
 
 
 def _programs() -> Lines:
-    """What is found on PATH. That a program is here says nothing about what uses it."""
-    for name in ("bash", "git", "rg"):
+    """What is found on PATH, which says nothing about what uses it, and what searches file contents here."""
+    for name in ("bash", "git"):
         yield name, shutil.which(name) or "not found"
+    yield "search", _search_backend()
+
+
+def _search_backend() -> str:
+    from agentd.workspace.ripgrep import find_ripgrep
+
+    found = find_ripgrep(Path.cwd(), os.environ.get("PATH", ""))
+    if found is None:
+        return "without ripgrep (one in the workspace does not count): pip install 'agentd-lsp[fast]'"
+    return f"with ripgrep {found.version} ({found.path})"
 
 
 async def _probe(providers: "Mapping[str, ProviderSettings]") -> dict[str, str]:

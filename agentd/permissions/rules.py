@@ -1,7 +1,7 @@
 """Answers that are remembered of a session.
 
-A rule covers exactly what the user saw: one command string in one folder, one file, one address, one set of
-arguments. Never a beginning of it: behind an allowed beginning anything can follow.
+A rule covers exactly what the user saw: one command string in one folder, one file, one host of the web, one
+set of arguments. Never a beginning of it: behind an allowed beginning anything can follow.
 """
 
 import json
@@ -19,6 +19,7 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.text import visible
 from agentd.workspace.paths import UriError, path_of
+from agentd.workspace.web_address import origin_of
 
 _SHOWN = 200
 """Characters of a command or address that a rule's words show; the question itself shows it whole."""
@@ -53,7 +54,7 @@ def rule_for(tool_name: str, subject: PermissionSubject, root: Path | None = Non
         case ReadSubject():
             return f"reading {_file(subject.uri, root)} with {tool_name}"
         case FetchSubject():
-            return f"fetching exactly {_shown(subject.url)}"
+            return f"fetching anything from {_shown(origin_of(subject.url))}"
         case McpSubject():
             return f"{_shown(subject.tool)} of {_shown(subject.server)} with exactly these arguments"
         case _:
@@ -85,7 +86,7 @@ def _key(tool_name: str, subject: PermissionSubject) -> _Key:
         case EditSubject() | ReadSubject():
             what = (subject.uri,)
         case FetchSubject():
-            what = (subject.url,)
+            what = (origin_of(subject.url),)
         case McpSubject():
             what = (subject.server, subject.tool, json.dumps(subject.arguments, sort_keys=True))
         case _:

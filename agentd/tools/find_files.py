@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from agentd.protocol.messages import ReadSubject, SearchDetails, ToolKind
+from agentd.protocol.messages import SearchDetails, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
-from agentd.tools.search_results import NOTES_BYTES, SEARCH_SECONDS, notes
-from agentd.tools.targets import argument, clipped, locate, locations, refusal, title
-from agentd.workspace.paths import WorkspaceError, shown
+from agentd.tools.searching import NOTES_BYTES, SEARCH_SECONDS, describe_search, notes, search_action
+from agentd.tools.targets import clipped
+from agentd.workspace.paths import Place, shown
 from agentd.workspace.search import run_search
-from agentd.workspace.search_worker import SearchJob
+from agentd.workspace.search_job import SearchJob
 
 _LIMIT = 1_000
 
@@ -43,32 +43,18 @@ class FindFiles:
 
     def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
         """`Find *.py`."""
-        return Description(
-            title(f"Find {arguments.get('glob', 'files')}"),
-            locations(argument(arguments, "path", "."), context),
-        )
+        return describe_search(f"Find {arguments.get('glob', 'files')}", arguments, context)
 
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """Finds the folder."""
-        try:
-            place = (await locate(context, argument(arguments, "path", "."))).place
-        except WorkspaceError as error:
-            return refusal(error)
-        job = SearchJob(
-            root=str(place.root),
-            base=place.parts,
-            glob=arguments["glob"],
-            limit=_LIMIT,
-            seconds=SEARCH_SECONDS,
-        )
-        return Action(partial(_find, job), ReadSubject(uri=place.uri))
+        find = partial(_find, arguments["glob"])
+        return await search_action(arguments, context, find, shows_contents=False)
 
 
-async def _find(job: SearchJob) -> ToolResult:
-    try:
-        outcome = await run_search(job)
-    except WorkspaceError as error:
-        return ToolResult.error(str(error))
+async def _find(glob: str, place: Place) -> ToolResult:
+    outcome = await run_search(
+        SearchJob(root=str(place.root), base=place.parts, glob=glob, limit=_LIMIT, seconds=SEARCH_SECONDS)
+    )
     found = sorted(shown(result["file"]) for result in outcome.found)
     lines = clipped(found, NOTES_BYTES)
     if len(lines) < len(found):

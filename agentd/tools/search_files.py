@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from agentd.protocol.messages import ReadSubject, SearchDetails, ToolKind
+from agentd.protocol.messages import SearchDetails, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
-from agentd.tools.search_results import NOTES_BYTES, SEARCH_SECONDS, notes
-from agentd.tools.targets import argument, clipped, holds_secrets, locate_readable, locations, refusal, title
-from agentd.workspace.paths import Place, WorkspaceError, shown
+from agentd.tools.searching import NOTES_BYTES, SEARCH_SECONDS, describe_search, notes, search_action
+from agentd.tools.targets import argument, clipped, holds_secrets
+from agentd.workspace.paths import Place, shown
 from agentd.workspace.search import SearchOutcome, run_search
-from agentd.workspace.search_worker import SearchJob
+from agentd.workspace.search_job import SearchJob
 
 _LIMIT = 200
 _MAX_LIMIT = 1_000
@@ -24,7 +24,7 @@ class SearchFiles:
     description = (
         "Search the contents of files with a regular expression (Python syntax; put a backslash before "
         "special characters that you mean literally). Each line is matched by itself. Results read "
-        "`path:line: text`, with context lines as `path-line- text`. Files that .gitignore excludes, "
+        "`path:line: text`, with context lines as `path-line- text`. Files that a .gitignore excludes, "
         "binary files and files that may hold secrets are left out; hidden files are not."
     )
     kind: ToolKind = "search"
@@ -57,25 +57,15 @@ class SearchFiles:
 
     def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
         """`Search for TODO`."""
-        return Description(
-            title(f"Search for {arguments.get('pattern', '?')}"),
-            locations(argument(arguments, "path", "."), context),
-        )
+        return describe_search(f"Search for {arguments.get('pattern', '?')}", arguments, context)
 
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """Finds the folder or file; a file that holds secrets is searched only when it is named itself."""
-        try:
-            place = (await locate_readable(context, argument(arguments, "path", "."))).place
-        except WorkspaceError as error:
-            return refusal(error)
-        secret = holds_secrets(place)
-        run = partial(_search, arguments, context, place, secret)
-        return Action(run, ReadSubject(uri=place.uri), secret=secret)
+        search = partial(_search, arguments, context)
+        return await search_action(arguments, context, search, shows_contents=True)
 
 
-async def _search(
-    arguments: Mapping[str, Any], context: ToolContext, place: Place, secret: bool
-) -> ToolResult:
+async def _search(arguments: Mapping[str, Any], context: ToolContext, place: Place) -> ToolResult:
     job = SearchJob(
         root=str(place.root),
         base=place.parts,
@@ -84,15 +74,11 @@ async def _search(
         ignore_case=argument(arguments, "case", "sensitive") == "insensitive",
         context=min(max(0, int(argument(arguments, "context", 0))), _MAX_CONTEXT),
         limit=min(max(1, int(argument(arguments, "limit", _LIMIT))), _MAX_LIMIT),
-        with_secrets=secret,
+        with_secrets=holds_secrets(place),
         seconds=SEARCH_SECONDS,
         buffers=await _buffers(context, place),
     )
-    try:
-        outcome = await run_search(job)
-    except WorkspaceError as error:
-        return ToolResult.error(str(error))
-    return _told(outcome, separate=job.context > 0)
+    return _told(await run_search(job), separate=job.context > 0)
 
 
 async def _buffers(context: ToolContext, place: Place) -> dict[str, str]:

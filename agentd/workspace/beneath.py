@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -54,6 +55,32 @@ def open_directory(root_fd: int, parts: Sequence[str]) -> int:
     if openat2 is not None:
         return openat2(root_fd, os.fsencode("/".join(parts)))
     return _walk(root_fd, parts)
+
+
+class Folders:
+    """Directories below `root_fd`, the last one kept open: files of one folder follow each other."""
+
+    def __init__(self, root_fd: int) -> None:
+        self._root_fd = root_fd
+        self._open: tuple[Sequence[str], int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def open(self, parts: Sequence[str]) -> int:
+        """The directory, open until the next call or the end of the block. Raises as `directory`."""
+        if self._open is None or self._open[0] != parts:
+            self._close()
+            self._open = (parts, open_directory(self._root_fd, parts))
+        return self._open[1]
+
+    def _close(self) -> None:
+        if self._open is not None:
+            os.close(self._open[1])
+            self._open = None
 
 
 def _walk(root_fd: int, parts: Sequence[str]) -> int:

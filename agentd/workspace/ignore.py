@@ -6,16 +6,13 @@ links are never followed. Hidden files are looked at like any other.
 """
 
 import os
+import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from agentd.workspace.beneath import open_directory
 from agentd.workspace.write_notes import is_temporary
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 _MAX_RULES_BYTES = 1024 * 1024
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -23,25 +20,72 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 Parts = tuple[str, ...]
 _Entry = tuple[str, bool]  # name, and whether it is a folder
 
+# What pathspec makes of "*" and of "*/".
+_ANYTHING = "."
+_ANY_FOLDER = "(?P<ps_d>/)"
+
+_SPECIAL = re.compile(r"[*?\[\\]")
+
 
 @dataclass(frozen=True)
-class _Rules:
-    """The rules of one file, for the folder at `base` and below."""
+class _Rule:
+    """One line of a .gitignore.
 
-    base: Parts
-    lines: tuple[str, ...]
-    spec: "GitIgnoreSpec"
+    `speaks_of(path)` is whether it matches the path itself (that of a folder ends in `/`). pathspec also
+    matches what is in a matching folder; git does not, which shows when a rule is taken back below.
+    """
+
+    ignores: bool
+    speaks_of: Callable[[str], bool]
+
+
+class _Rules:
+    """The rules of one file, for the folder at `base` and below.
+
+    Most rules end in a plain name or in `*.ext`, and most paths in neither. So rules are looked up by how
+    a path ends, and only those that may match are tried: this is most of the speed of a walk.
+    """
+
+    def __init__(self, base: Parts, lines: Iterable[str]) -> None:
+        self._depth = len(base)
+        self._rules: list[_Rule] = []
+        self._by_name: dict[str, list[int]] = {}
+        self._by_suffix: dict[str, list[int]] = {}
+        self._by_nothing: list[int] = []
+        for line in lines:
+            rule = _parsed(line)
+            if rule is not None:
+                self._add(rule, line)
+        self._suffixes = tuple(self._by_suffix)
+
+    def _add(self, rule: _Rule, line: str) -> None:
+        end = line.strip().removeprefix("!").rstrip("/").rpartition("/")[2]
+        if not _SPECIAL.search(end):
+            group = self._by_name.setdefault(end, [])
+        elif end.startswith("*") and len(end) > 1 and not _SPECIAL.search(end, 1):
+            group = self._by_suffix.setdefault(end[1:], [])
+        else:
+            group = self._by_nothing
+        group.append(len(self._rules))
+        self._rules.append(rule)
 
     def verdict(self, parts: Parts, is_directory: bool) -> bool | None:
         """Whether these rules ignore it; None when they do not mention it."""
-        path = "/".join(parts[len(self.base) :])
-        if not is_directory:
-            return self.spec.check_file(path).include
-        result = self.spec.check_file(path + "/")
-        if result.index is not None and self.lines[result.index].rstrip().endswith("/**"):
-            # "x/**" is all that is in x, but not x itself; pathspec takes "x/" to be in x.
-            return self.spec.check_file(path).include
-        return result.include
+        name = parts[-1]
+        tried = self._by_name.get(name, self._by_nothing)
+        if tried is not self._by_nothing:
+            tried = tried + self._by_nothing
+        if name.endswith(self._suffixes):
+            tried = tried + [
+                index for end in self._suffixes if name.endswith(end) for index in self._by_suffix[end]
+            ]
+        if not tried:
+            return None
+        path = "/".join(parts[self._depth :]) + ("/" if is_directory else "")
+        for index in sorted(tried, reverse=True):  # a later line wins over an earlier one
+            if self._rules[index].speaks_of(path):
+                return self._rules[index].ignores
+        return None
 
 
 @dataclass
@@ -124,8 +168,8 @@ class Walk:
                 os.close(fd)
         except OSError:
             return ()
-        lines = tuple(line for line in data.decode("utf-8-sig", "surrogateescape").splitlines() if line)
-        return (_Rules(folder, *_parsed(lines)),) if lines else ()
+        lines = data.decode("utf-8-sig", "surrogateescape").split("\n")
+        return (_Rules(folder, lines),)
 
 
 def _ignores(rules: Sequence[_Rules], parts: Parts, is_directory: bool) -> bool:
@@ -136,25 +180,34 @@ def _ignores(rules: Sequence[_Rules], parts: Parts, is_directory: bool) -> bool:
     return False
 
 
-def _parsed(lines: tuple[str, ...]) -> "tuple[tuple[str, ...], GitIgnoreSpec]":
-    """The rules, without those lines that git would not understand either."""
+def _parsed(line: str) -> _Rule | None:
+    """The rule of a line; None for one that says nothing, to git either."""
     from pathspec import GitIgnoreSpec  # only a walk needs it
 
+    line = line.removesuffix("\r")
+    inner_folders = line.rstrip().endswith("/**/")  # pathspec takes the folder itself for one of them
     try:
-        return lines, GitIgnoreSpec.from_lines(lines)
+        (pattern,) = GitIgnoreSpec.from_lines([line.rstrip()[:-1] if inner_folders else line]).patterns
     except ValueError:
-        good = tuple(line for line in lines if _is_rule(line))
-        return good, GitIgnoreSpec.from_lines(good)
+        return None
+    if pattern.include is None or pattern.regex is None:
+        return None
+    speaks_of = _itself(pattern.regex)
+    if inner_folders:
+        return _Rule(pattern.include, lambda path: path.endswith("/") and speaks_of(path))
+    return _Rule(pattern.include, speaks_of)
 
 
-def _is_rule(line: str) -> bool:
-    from pathspec import GitIgnoreSpec  # as above
-
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+def _itself(regex: "re.Pattern[str]") -> Callable[[str], bool]:
+    """Whether a path itself, not a folder it is in, matches what pathspec made of a rule."""
+    search = regex.search
+    if regex.pattern == _ANYTHING:
+        return lambda path: True
+    if regex.pattern == _ANY_FOLDER:
+        return lambda path: path.endswith("/")
+    if regex.pattern.endswith("/"):  # "x/**": all that is in x, but not x itself
+        return lambda path: (match := search(path)) is not None and match.end() < len(path)
+    return lambda path: (match := search(path)) is not None and match.end() == len(path)
 
 
 def _read_small(folder_fd: int, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The process that searches: files by name, or lines by regular expression.
+"""The process that searches: files by name, or lines by regular expression (Python's, always).
 
 A regular expression can take for ever, and nothing inside a Python process can stop it. So the search runs in
 a process of its own, which is killed when the time is up or the answer no longer wanted, and which ends
@@ -12,66 +12,32 @@ fields of `SearchEnd`, or `{"error": text}`.
 import json
 import os
 import re
+import resource
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from agentd.workspace import files
-from agentd.workspace.beneath import open_directory
+from agentd.workspace.beneath import Folders
 from agentd.workspace.globs import compile_glob
 from agentd.workspace.ignore import Parts, Walk
 from agentd.workspace.paths import Place, WorkspaceError, shown
+from agentd.workspace.search_job import SearchEnd, SearchJob
 from agentd.workspace.secrets import is_secret
+from agentd.workspace.sieve import OutOfTime, Sieve, die_with_parent
 from agentd.workspace.text import BinaryContent, decode, lines_of, visible
-
-Cut = Literal["limit", "size", "time"]
 
 _MAX_MEMORY = 2 * 1024**3
 _GRACE_SECONDS = 2
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _WIDE = 500  # characters of a line that are shown whole; of a longer one, a window around the match
 _BEFORE_MATCH = 200
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _LINE_OVERHEAD = 10  # what stands between path and text
 _LINES_PER_LOOK = 1024  # lines between two looks at the clock
-
-
-@dataclass(frozen=True)
-class SearchJob:
-    """What to look for. `buffers` holds the text of open documents that stand for what is on disk."""
-
-    root: str
-    base: tuple[str, ...]
-    glob: str | None
-    limit: int
-    seconds: float
-    pattern: str | None = None
-    ignore_case: bool = False
-    context: int = 0
-    with_secrets: bool = False
-    max_bytes: int = 40_000
-    buffers: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class SearchEnd:
-    """How it went: why it stopped early, if so, and what was passed over."""
-
-    matches: int = 0
-    files: int = 0
-    cut: Cut | None = None
-    secret: int = 0
-    binary: int = 0
-    too_large: int = 0
-    unreadable: int = 0
-
-
-class _Stop(Exception):
-    """Enough was found, or the time is up."""
 
 
 class Search:
@@ -83,8 +49,6 @@ class Search:
         self._deadline = time.monotonic() + job.seconds
         self._bytes = 0
         self._root = Path(job.root)
-        self._root_fd = -1
-        self._folder: tuple[Parts, int] | None = None
         self._glob = None if job.glob is None else compile_glob(job.glob)
         self._regex = re.compile(job.pattern or "", re.IGNORECASE if job.ignore_case else 0)
         plain = job.pattern is not None and not job.ignore_case and not _SPECIAL.search(job.pattern)
@@ -92,22 +56,51 @@ class Search:
 
     def results(self) -> Iterator[dict[str, Any]]:
         """One object for each file found; `end` is complete when it is exhausted."""
-        self._root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            walk = Walk(self._root_fd)
-            for parts in self._candidates(walk):
+            walk = Walk(root_fd)
+            yield from self._names(walk) if self.job.pattern is None else self._contents(walk, root_fd)
+            self.end.unreadable += walk.unreadable
+        except OutOfTime:
+            self.end.cut = "time"
+        finally:
+            os.close(root_fd)
+
+    def _names(self, walk: Walk) -> Iterator[dict[str, Any]]:
+        for parts in self._candidates(walk):
+            self._look_at_clock()
+            self.end.files += 1
+            path = "/".join(parts)
+            if not self._has_room(len(path)):
+                return
+            yield {"file": path}
+
+    def _contents(self, walk: Walk, root_fd: int) -> Iterator[dict[str, Any]]:
+        with Folders(root_fd) as folders, self._sieve(root_fd) as sieve:
+            for parts, is_worth_it in sieve.sift(self._candidates(walk)):
                 self._look_at_clock()
-                result = self._found(parts) if self.job.pattern is None else self._searched(parts)
+                result = self._searched(parts, folders, is_worth_it)
                 if result is not None:
                     yield result
                 if self.end.cut:
-                    break
-            self.end.unreadable += walk.unreadable
-        except _Stop:
-            self.end.cut = "time"
-        finally:
-            self._close_folder()
-            os.close(self._root_fd)
+                    return
+
+    def _sieve(self, root_fd: int) -> Sieve:
+        job = self.job
+        assert job.pattern is not None
+        return Sieve(
+            job.ripgrep, job.pattern, ignore_case=job.ignore_case, root_fd=root_fd, deadline=self._deadline,
+            is_out=self._is_out,
+        )  # fmt: skip
+
+    def _is_out(self, parts: Parts) -> bool:
+        """Whether it is not the file on the disk that counts, or it is not to be read."""
+        if self.job.buffers and "/".join(parts) in self.job.buffers:
+            return True
+        return self._is_passed_over(parts)
+
+    def _is_passed_over(self, parts: Parts) -> bool:
+        return not self.job.with_secrets and is_secret(parts)
 
     def _candidates(self, walk: Walk) -> Iterator[Parts]:
         base = self.job.base
@@ -130,16 +123,14 @@ class Search:
         below = "/".join(parts[len(self.job.base) :])
         return any(self._glob.fullmatch(path) for path in (below, "/".join(parts)))
 
-    def _found(self, parts: Parts) -> dict[str, Any] | None:
-        self.end.files += 1
-        path = "/".join(parts)
-        return {"file": path} if self._has_room(len(path)) else None
-
-    def _searched(self, parts: Parts) -> dict[str, Any] | None:
-        if not self.job.with_secrets and is_secret(parts):
+    def _searched(self, parts: Parts, folders: Folders, is_worth_it: bool) -> dict[str, Any] | None:
+        if self._is_passed_over(parts):
             self.end.secret += 1
             return None
-        text = self._text(parts)
+        if not is_worth_it:
+            self.end.files += 1
+            return None
+        text = self._text(parts, folders)
         if text is None:
             return None
         self.end.files += 1
@@ -149,13 +140,12 @@ class Search:
         lines = self._matching(lines_of(text), len(shown(path)) + _LINE_OVERHEAD)
         return {"file": path, "lines": lines} if lines else None
 
-    def _text(self, parts: Parts) -> str | None:
+    def _text(self, parts: Parts, folders: Folders) -> str | None:
         path = "/".join(parts)
         if path in self.job.buffers:
             return self.job.buffers[path]
         try:
-            folder = self._open_folder(parts[:-1])
-            return decode(files.read_in(folder, Place(self._root, parts, path)).data).text
+            return decode(files.read_in(folders.open(parts[:-1]), Place(self._root, parts, path)).data).text
         except BinaryContent:
             self.end.binary += 1
         except PermissionError:
@@ -169,18 +159,6 @@ class Search:
                 self.end.too_large += 1
             # else a link, which the walk meets where it leads
         return None
-
-    def _open_folder(self, folder: Parts) -> int:
-        """The folder, kept open while the files of one folder follow each other."""
-        if self._folder is None or self._folder[0] != folder:
-            self._close_folder()
-            self._folder = (folder, open_directory(self._root_fd, folder))
-        return self._folder[1]
-
-    def _close_folder(self) -> None:
-        if self._folder is not None:
-            os.close(self._folder[1])
-            self._folder = None
 
     def _matching(self, lines: list[str], overhead: int) -> list[tuple[int, str, bool]]:
         """The matching lines with their context, as far as there is room."""
@@ -221,7 +199,7 @@ class Search:
         if time.monotonic() > self._deadline:
             self.end.cut = "time"
             if stop:
-                raise _Stop
+                raise OutOfTime
 
 
 def _start(line: str) -> str:
@@ -236,26 +214,14 @@ def _window(line: str, match: re.Match[str]) -> str:
     return visible(("..." if start else "") + line[start:end] + "... (truncated)")
 
 
-def _die_with_the_daemon() -> None:
-    """Have the kernel kill this process with the one that started it (Linux; elsewhere the alarm does)."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == 1:  # it died before that
-            os._exit(0)
-
-
 def main() -> None:
     """Do the job on stdin."""
-    import resource  # only the worker has it; the daemon imports this module for its types
-
-    _die_with_the_daemon()
     given = json.load(sys.stdin.buffer)
     job = SearchJob(**{**given, "base": tuple(given["base"])})
+    die_with_parent(job.asked_by)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(int(job.seconds) + _GRACE_SECONDS)
-    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     try:
         search = Search(job)
         for result in search.results():

@@ -5,6 +5,7 @@ Names cannot tell everything; the list asks once too often rather than once too 
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 _DIRECTORIES = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".password-store"})
@@ -54,13 +55,18 @@ def is_secret(parts: Sequence[str]) -> bool:
     """Whether a file with these path components, as far as names tell, holds secrets, in any case."""
     if not parts:
         return False
-    *directories, name = (part.casefold() for part in parts)
-    if any(directory in _DIRECTORIES for directory in directories):
-        return True
-    if (".config", "gcloud") in pairwise(directories) or (
-        directories and (directories[-1], name) in _IN_DIRECTORY
-    ):
+    name = parts[-1].casefold()
+    is_within, directory = _directories(tuple(parts[:-1]))
+    if is_within or (directory, name) in _IN_DIRECTORY:
         return True
     if name in _NAMES or name in _DIRECTORIES:
         return True
     return _PATTERNS.fullmatch(name) is not None and _HARMLESS.search(name) is None
+
+
+@lru_cache(maxsize=1024)  # a search asks for each file, and files of one folder follow each other
+def _directories(parts: tuple[str, ...]) -> tuple[bool, str]:
+    """Whether all that is in these directories is secret, and the name of the innermost."""
+    names = [part.casefold() for part in parts]
+    is_secret = any(name in _DIRECTORIES for name in names) or (".config", "gcloud") in pairwise(names)
+    return is_secret, names[-1] if names else ""

@@ -36,7 +36,10 @@ OTHERS: list[PermissionSubject] = [
     EditSubject(uri="file:///home/u/project/src/b.py", patch="+x"),
     ReadSubject(uri="file:///home/u/project/.env.local"),
     ReadSubject(uri="file:///home/u/project/src/a.py"),
-    FetchSubject(url="https://example.org/a?b"),
+    FetchSubject(url="http://example.org/a"),
+    FetchSubject(url="https://example.org:8443/a"),
+    FetchSubject(url="https://sub.example.org/a"),
+    FetchSubject(url="https://example.org.evil.test/a"),
     McpSubject(server="s", tool="t", arguments={"a": [2], "b": None}),
     McpSubject(server="s", tool="u", arguments={"a": [1], "b": None}),
 ]
@@ -56,6 +59,12 @@ def test_an_edit_rule_covers_the_next_edit_of_the_same_file() -> None:
     rules = Rules()
     rules.remember("edit_file", EditSubject(uri="file:///a", patch="+1"))
     assert rules.covers("edit_file", EditSubject(uri="file:///a", patch="-2"))
+
+
+def test_a_fetch_rule_covers_all_of_one_host() -> None:
+    rules = Rules()
+    rules.remember("web_fetch", FetchSubject(url="https://example.org/a"))
+    assert rules.covers("web_fetch", FetchSubject(url="https://example.org:443/b?c=d"))
 
 
 def test_the_order_of_arguments_makes_no_difference() -> None:
@@ -94,7 +103,9 @@ def test_no_other_string_is_covered_by_a_remembered_command(allowed: str, other:
         (EditSubject(uri="file:///home/u/project/src/a%20b.py", patch=""), "edits to src/a b.py with tool"),
         (EditSubject(uri="untitled:Untitled-1", patch=""), "edits to untitled:Untitled-1 with tool"),
         (ReadSubject(uri="file:///home/u/project2/.env"), "reading /home/u/project2/.env with tool"),
-        (FetchSubject(url="https://example.org/a"), "fetching exactly https://example.org/a"),
+        (FetchSubject(url="https://example.org/a"), "fetching anything from https://example.org"),
+        (FetchSubject(url="http://[2001:db8::1]:80/a"), "fetching anything from http://[2001:db8::1]"),
+        (FetchSubject(url="http://example.org:81/a?b"), "fetching anything from http://example.org:81"),
         (McpSubject(server="s", tool="t", arguments={}), "t of s with exactly these arguments"),
     ],
 )

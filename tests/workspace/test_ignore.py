@@ -1,8 +1,12 @@
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from agentd.workspace.globs import compile_glob
 from agentd.workspace.ignore import Walk
@@ -41,6 +45,19 @@ def walk(root: Path, base: tuple[str, ...] = ()) -> list[str]:
         os.close(fd)
 
 
+def git_lists(root: Path) -> list[str]:
+    """The files that git does not ignore."""
+    git = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": os.environ["PATH"]}
+    subprocess.run(
+        ["git", "init", "-q", "--template="], cwd=root, env=git, check=True, stdin=subprocess.DEVNULL
+    )
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "-co", "--exclude-standard"],
+        cwd=root, env=git, check=True, stdin=subprocess.DEVNULL, capture_output=True,
+    ).stdout  # fmt: skip
+    return sorted(os.fsdecode(listed).split("\0")[:-1])
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for name in FILES:
@@ -53,13 +70,43 @@ def tree(tmp_path: Path) -> Path:
 def test_the_walk_sees_what_git_does_not_ignore(tree: Path, rules: dict[str, str]) -> None:
     for folder, text in rules.items():
         (tree / folder / ".gitignore").write_text(text)
-    git = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": os.environ["PATH"]}
-    subprocess.run(["git", "init", "-q"], cwd=tree, env=git, check=True, stdin=subprocess.DEVNULL)
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "-co", "--exclude-standard"],
-        cwd=tree, env=git, check=True, stdin=subprocess.DEVNULL, capture_output=True,
-    ).stdout  # fmt: skip
-    assert sorted(walk(tree)) == sorted(os.fsdecode(listed).split("\0")[:-1])
+    assert sorted(walk(tree)) == git_lists(tree)
+
+
+names = st.sampled_from(["a", "b", "foo", "a.py", "x.log", ".h", "a b"])
+pieces = st.sampled_from(
+    ["a", "b", "foo", "*", "**", "*.py", "*.log", "?", "[ab]", "[!a]", "f*", "*o", "a.py", ".h", "\\a", "a b"]
+)
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> str:
+    path = "/".join(draw(st.lists(pieces, min_size=1, max_size=3)))
+    return draw(st.sampled_from(["", "!", "/", "!/"])) + path + draw(st.sampled_from(["", "/", " ", "\r"]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.lists(names, min_size=1, max_size=3), min_size=1, max_size=12),
+    st.lists(rules(), max_size=5),
+    st.dictionaries(names, st.lists(rules(), max_size=5), max_size=2),
+)
+@example([["a", "a"]], ["a/**/"], {})
+@example([["a", "x.log"], ["a", "foo", "x.log"]], ["*.log"], {"a": ["!foo/"]})
+def test_any_rules_mean_what_they_mean_to_git(
+    files: list[list[str]], top: list[str], below: dict[str, list[str]]
+) -> None:
+    with TemporaryDirectory(prefix="agentd-ignore-") as folder:
+        root = Path(folder)
+        for parts in files:
+            with suppress(FileExistsError, NotADirectoryError):  # a file and a folder of one name
+                root.joinpath(*parts).parent.mkdir(parents=True, exist_ok=True)
+                root.joinpath(*parts).touch()
+        (root / ".gitignore").write_bytes("\n".join(top).encode())
+        for name, lines in below.items():
+            if (root / name).is_dir():
+                (root / name / ".gitignore").write_bytes("\n".join(lines).encode())
+        assert sorted(walk(root)) == git_lists(root)
 
 
 def test_git_itself_and_links_are_not_entered_and_special_files_are_left_out(tree: Path) -> None:

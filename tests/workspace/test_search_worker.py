@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agentd.workspace import search
+from agentd.workspace import worker_process
 from agentd.workspace.paths import WorkspaceError
 from agentd.workspace.search import run_search
-from agentd.workspace.search_worker import SearchJob
+from agentd.workspace.search_job import SearchJob
 
 
 def job(root: Path, **more: object) -> SearchJob:
@@ -20,7 +20,7 @@ def job(root: Path, **more: object) -> SearchJob:
 def test_a_worker_that_nobody_ends_ends_itself_in_the_midst_of_a_match(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("a" * 60 + "b")
     worker = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", search._START, *search._import_path()],
+        worker_process.command("agentd.workspace.search_worker"),
         input=json.dumps(asdict(job(tmp_path, pattern="(a+)+$", seconds=0.9))).encode(),
         stdout=subprocess.DEVNULL, timeout=60, check=False,
     )  # fmt: skip
@@ -30,18 +30,19 @@ def test_a_worker_that_nobody_ends_ends_itself_in_the_midst_of_a_match(tmp_path:
 def test_the_worker_gets_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
     monkeypatch.setenv("PYTHONPATH", "/evil")
-    assert set(search._environment()) <= {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"}
+    assert set(worker_process.environment()) <= {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"}
 
 
 def test_the_worker_imports_nothing_from_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", ["", "relative", *sys.path])
-    assert all(Path(entry).is_absolute() for entry in search._import_path())
+    command = worker_process.command("some.module")
+    assert all(Path(entry).is_absolute() for entry in command[command.index("some.module") + 1 :])
 
 
 async def test_a_worker_that_dies_is_an_error_and_no_silent_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "_START", "raise SystemExit(3)")
+    monkeypatch.setattr(worker_process, "_START", "raise SystemExit(3)")
     with pytest.raises(WorkspaceError, match="ended before it was done"):
         await run_search(job(tmp_path, pattern="x"))
 
