@@ -13,6 +13,8 @@ from anyio.abc import TaskGroup
 from agentd.config.folders import data_dir
 from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
+from agentd.config.trust import Trust
+from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized
 from agentd.providers.apis import open_provider, open_recorded
@@ -139,7 +141,9 @@ def _assemble(
     start: Start, tasks: TaskGroup, processes: Processes, lifetime: Lifetime, outbox: Outbox
 ) -> _Server:
     settings = load(os.environ)
-    connection = Connection(settings, start.allow_full)
+    rules = RuleStore.of_user(os.environ)
+    trust = Trust.of_user(os.environ, settings.trusted)
+    connection = Connection(settings, start.allow_full, trust, rules)
     engines = ConfiguredEngines(
         settings, lambda name: start.secrets.take(name, os.environ), _provider_opener(start)
     )
@@ -155,6 +159,7 @@ def _assemble(
         environment=command_environment(os.environ),
         sources=Sources(),
         start_soon=tasks.start_soon,
+        rules=rules,
     )
     sessions = Sessions(data_dir(os.environ) / "sessions", house)
     methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from agentd.agent.host import Engine
+from agentd.config.command_rules import CommandRules
 from agentd.config.sources import Sources
+from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import Notice
 from agentd.protocol.messages import Effort, Mode
@@ -26,9 +29,12 @@ class Engines(Protocol):
 class Settings(Protocol):
     """The settings that sessions look at; they may change while sessions live."""
 
-    @property
-    def trusted(self) -> bool:
-        """Whether the user trusts the workspace."""
+    def trusts(self, root: Path) -> bool:
+        """Whether the user trusts this workspace folder."""
+        ...
+
+    def rules(self, root: Path) -> CommandRules:
+        """The rules for commands that are written down: the user's, and stricter ones of the workspace."""
         ...
 
     @property
@@ -41,20 +47,29 @@ class Settings(Protocol):
         """What is wrong with the user's configuration."""
         ...
 
-    @property
-    def default_model(self) -> str | None:
-        """The model of new sessions."""
+    def model_in(self, root: Path) -> str | None:
+        """The model of new sessions in this workspace folder."""
         ...
 
-    @property
-    def default_mode(self) -> Mode:
-        """The mode of new sessions."""
+    def mode_in(self, root: Path) -> Mode:
+        """The mode of new sessions in it."""
+        ...
+
+    def effort_in(self, root: Path) -> Effort | None:
+        """The effort of new sessions in it."""
+        ...
+
+    def max_turns_in(self, root: Path) -> int | None:
+        """How many turns a prompt may take in it, where that is said."""
         ...
 
 
 @dataclass(frozen=True)
 class House:
-    """What sessions are given. `start_soon` runs a task in the daemon's root task group."""
+    """What sessions are given. `start_soon` runs a task in the daemon's root task group; `rules` keeps the
+    answers
+    that outlive a session.
+    """
 
     settings: Settings
     engines: Engines
@@ -64,6 +79,7 @@ class House:
     environment: Mapping[str, str]
     sources: Sources
     start_soon: Callable[..., object]
+    rules: RuleStore | None = None
     _notified: list[bool] = field(default_factory=list)
 
     def notices(self) -> Iterator[Notice]:

@@ -14,6 +14,7 @@ import anyio
 from pydantic_core import to_json
 
 from agentd.agent.request import project
+from agentd.permissions.rules import Rules
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import SessionChanged
 from agentd.protocol.messages import (
@@ -70,10 +71,11 @@ class Session:
         self._run: Run | None = None
         self._waiting: list[_Waiting] = []
         self._closed = False
-        self._questions = Questions(house.face, house.sources.new_id)
+        rules = Rules(root, house.rules, lambda: house.settings.rules(root))
+        self._questions = Questions(house.face, house.sources, rules)
         self._ground = Ground(root, self._log, house, self._questions)
-        for question, option_id in state.answers:
-            self._questions.recall(question, option_id)
+        for answer in state.answers:
+            self._questions.recall(*answer)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -265,6 +267,11 @@ class Session:
     def respond(self, request_id: str, answer: PermissionAnswer) -> bool:
         """An answer to an open question; False when it is none of this session's."""
         return self._questions.respond(request_id, answer)
+
+    @property
+    def rules(self) -> Rules:
+        """What the user allowed for good."""
+        return self._questions.rules
 
     async def close(self, stop: Stop = "aborted") -> None:
         """Cancel what runs, wait for it, and let go of the journal."""

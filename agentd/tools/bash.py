@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+from agentd.permissions.patterns import rebuilt
 from agentd.protocol.messages import CommandDetails, CommandSubject, ToolKind
 from agentd.protocol.text import visible
 from agentd.tools.base import Action, Description, ToolContext, ToolError, ToolResult
@@ -79,7 +80,15 @@ class Bash:
         async def run() -> ToolResult:
             return await self._run(command, timeout_ms, context)
 
-        return Action(run=run, subject=CommandSubject(command=command, cwd=str(context.root)))
+        subject = CommandSubject(command=command, cwd=str(context.root))
+
+        async def run_rebuilt() -> ToolResult:
+            text = rebuilt(subject, context.root)
+            if text is None:
+                raise ToolError("The command is not what the rule has judged any more. Run it once more.")
+            return await self._run(text, timeout_ms, context)
+
+        return Action(run=run, subject=subject, rebuilt=run_rebuilt)
 
     async def _run(self, command: str, timeout_ms: int, context: ToolContext) -> ToolResult:
         async def show(text: str, left_out: int) -> None:

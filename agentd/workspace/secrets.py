@@ -14,6 +14,10 @@ _IN_DIRECTORY = frozenset(
     {(".git", "config"), (".docker", "config.json"), (".kube", "config"), (".cargo", "credentials")}
 )
 
+# Programs' own folders, where any file may matter: (directory, directory in it). Agentd's hold what the user
+# allows and trusts; where the home folder is the workspace, they are in it.
+_OWN_FOLDERS = frozenset({(".config", "gcloud"), (".config", "agentd"), ("share", "agentd")})
+
 _NAMES = frozenset(
     {
         ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf",
@@ -36,6 +40,13 @@ _PATTERNS = re.compile(
 )
 _HARMLESS = re.compile(r"(^|[._-])(example|sample|template)([._-]|$)")
 
+GLOBS: tuple[str, ...] = (
+    *sorted(_NAMES | _DIRECTORIES), ".env*", "*.env", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+    "*.pem", "*.key", "*.p12", "*.pfx",
+    "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.tfvars", ".git", ".docker", ".kube",
+)  # fmt: skip
+"""All these names, and some that are harmless, as globs for programs that walk a tree themselves."""
+
 
 def is_secret(parts: Sequence[str]) -> bool:
     """Whether a file with these path components, as far as names tell, holds secrets, in any case."""
@@ -44,7 +55,7 @@ def is_secret(parts: Sequence[str]) -> bool:
     *directories, name = (part.casefold() for part in parts)
     if any(directory in _DIRECTORIES for directory in directories):
         return True
-    if (".config", "gcloud") in pairwise(directories) or (
+    if not _OWN_FOLDERS.isdisjoint(pairwise(directories)) or (
         directories and (directories[-1], name) in _IN_DIRECTORY
     ):
         return True
