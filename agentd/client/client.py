@@ -22,7 +22,6 @@ from agentd.protocol.methods import (
     ModelsResult,
     PermissionRespondParams,
     PermissionRevokeParams,
-    PermissionRule,
     PermissionRulesParams,
     PermissionRulesResult,
     PromptAccepted,
@@ -226,10 +225,10 @@ class Client:
         params = PermissionRespondParams(request_id=request_id, option_id=option_id, feedback=feedback)
         await self.request("agentd/permission/respond", _wire(params))
 
-    async def permission_rules(self, workspace_uri: str | None = None) -> Sequence[PermissionRule]:
+    async def permission_rules(self, workspace_uri: str | None = None) -> PermissionRulesResult:
         """What the user allowed for good in a workspace folder."""
         params = PermissionRulesParams(workspace_uri=workspace_uri)
-        return (await self._typed("agentd/permissions/rules", params, PermissionRulesResult)).rules
+        return await self._typed("agentd/permissions/rules", params, PermissionRulesResult)
 
     async def revoke_permission(self, rule_id: str) -> None:
         """Take back what the user allowed for good."""

@@ -59,7 +59,7 @@ class Trust:
         return real
 
     def remove(self, folder: Path) -> bool:
-        """Trust a folder no longer, also where one above it is trusted. False: it was not. Raises StateError."""
+        """Trust a folder no longer, also in a trusted one. False: it was not trusted. Raises StateError."""
         real = Path(os.path.realpath(folder))
         was = self.trusts(real) or self._said().get(real) is not None
         self._say(real, None)

@@ -92,9 +92,7 @@ def _named(words: list[str]) -> tuple[str, ...]:
 
 
 def finds(rule: tuple[str, ...], text: str) -> bool:
-    """Whether a command line may run a command that a rule means. One that is too long is judged by its
-    words.
-    """
+    """Whether a command line may run a command that a rule means; a long one is judged by its words."""
     if len(text) > LONGEST:
         return all(word in text for word in rule if word != "*")
     return any(speaks_of(rule, words) for words in commands_in(text))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from agentd.permissions.commands import Command
+from agentd.permissions.git_filters import may_run
 from agentd.workspace.secrets import GLOBS, is_secret
 
 Words = tuple[str, ...]
@@ -29,8 +30,10 @@ def _same(command: Command) -> Command:
 class Known:
     """A program, or one of its subcommands.
 
-    `options` matches those that are harmless. `operands` is how many other words it may have. `reads`: they
-    may be paths. `runs`: it runs code of the workspace, as tests do. `rebuilt` gives what runs in its place.
+    `options` matches those that are harmless. `operands` is how many other words it may have; `begins`
+    matches the first two words, where they matter. `reads`: words may be paths. `runs`: it runs code of the
+    workspace, as tests do. `refused_in`
+    tells folders in which none of it is harmless. `rebuilt` gives what runs in its place.
     """
 
     options: re.Pattern[str]
@@ -38,6 +41,7 @@ class Known:
     reads: bool = True
     runs: bool = False
     begins: re.Pattern[str] | None = None
+    refused_in: Callable[[Path], bool] = lambda cwd: False
     rebuilt: Callable[[Command], Command] = _same
 
     def takes(self, words: Words, options: list[str], operands: list[str]) -> bool:
@@ -79,7 +83,7 @@ def harmless(command: Command, place: Place) -> Command | None:
     words = command.argv[length:]
     options = [word for word in words if word.startswith("-") and word not in ("-", "--")]
     operands = [word for word in words if not word.startswith("-") or word == "-"]
-    if not program.takes(words, options, operands):
+    if not program.takes(words, options, operands) or program.refused_in(place.cwd):
         return None
     if program.reads and names_secret(words, place) is not None:
         return None
@@ -281,9 +285,9 @@ _KNOWN: dict[Words, Known] = {
     ("false",): Known(_NONE, operands=0),
     ("uname",): Known(_options(r"-[asnrvmpio]+"), operands=0),
     ("whoami",): Known(_NONE, operands=0),
-    ("git", "status"): Known(_GIT_READING, rebuilt=_git),
+    ("git", "status"): Known(_GIT_READING, refused_in=may_run, rebuilt=_git),
     ("git", "log"): Known(_GIT_READING, rebuilt=_git),
-    ("git", "diff"): Known(_GIT_READING, rebuilt=_git),
+    ("git", "diff"): Known(_GIT_READING, refused_in=may_run, rebuilt=_git),
     ("git", "show"): Known(_GIT_READING, rebuilt=_git),
     ("git", "branch"): Known(
         _options(r"-[arv]+", _long(r"all remotes list show-current verbose no-color no-abbrev sort=\S+")),

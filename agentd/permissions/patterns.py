@@ -78,8 +78,8 @@ def patterns_for(subject: PermissionSubject, root: Path) -> tuple[Pattern, ...]:
 
 
 def _command_patterns(subject: CommandSubject, root: Path) -> tuple[Pattern, ...]:
-    place = _place_of(subject, root)
-    if place is None or mentions_secret(subject.command, place):
+    place = Place(root, Path(os.path.realpath(subject.cwd)))
+    if mentions_secret(subject.command, place):
         return ()
     commands = parse(subject.command)
     words = [_words_for(command, place) for command in commands or ()]
@@ -99,13 +99,18 @@ def _words_for(command: Command, place: Place) -> Words | None:
     return command.argv
 
 
+def is_allowable(words: Words) -> bool:
+    """Whether a rule of these words could ever cover anything."""
+    return words[0] not in _NEVER
+
+
 def is_lasting(patterns: Collection[Pattern]) -> bool:
     """Whether these may be remembered beyond the session."""
     return bool(patterns) and all(pattern.type != "command" for pattern in patterns)
 
 
 def exact(subject: PermissionSubject) -> Pattern:
-    """The pattern that covers a subject to the letter: an edit of that file, a command line in that folder."""
+    """The pattern that covers a subject to the letter: edits of that file, a command line in that folder."""
     match subject:
         case CommandSubject():
             return Pattern("command", (subject.command, subject.cwd))
@@ -121,7 +126,7 @@ def exact(subject: PermissionSubject) -> Pattern:
 
 
 def covering(patterns: Collection[Pattern], subject: CommandSubject, root: Path) -> str | None:
-    """The text that runs in place of a command line, each command of which these patterns cover; else None."""
+    """The text that runs in place of a command line that these patterns cover whole; else None."""
     allowed = [pattern.parts for pattern in patterns if pattern.type == "argv"]
     if not allowed:
         return None
@@ -169,9 +174,7 @@ def _judged(command: Command, allowed: list[Words], place: Place) -> Command | N
 
 
 def mentions_secret(command: str, place: Place) -> bool:
-    """Whether a command line names a file that holds secrets, as far as it can be seen; one too long counts
-    so.
-    """
+    """Whether a command line names a file that holds secrets, as far as can be seen; one too long counts."""
     if len(command) > LONGEST or any(is_secret(PurePath(name).parts) for name in _NAME.findall(command)):
         return True
     return len(command) <= LONGEST_PLAIN and any(

@@ -117,7 +117,7 @@ class Rules:
     def remember(
         self, rule_id: str, tool_name: str, subject: PermissionSubject, option: PermissionOption, at: str
     ) -> None:
-        """Take an answer for good. Raises StateError where it cannot be kept; then it holds for the session."""
+        """Take an answer for good. Raises StateError where it cannot be kept: it holds for the session."""
         patterns = _told_by(option, tool_name, subject, self._root)
         if option.kind != "allow_always" or not patterns:
             return

@@ -64,7 +64,7 @@ class RuleStore:
             _list(document, "rules").append(_written(rule))
 
     def revoke(self, rule_id: str) -> bool:
-        """Take a rule back, whichever workspace's it is. False: there is none of that id. Raises StateError."""
+        """Take a rule back, whichever workspace's it is; False where there is none. Raises StateError."""
         for path in self._folder.glob("*.json") if self._folder.is_dir() else ():
             file = self._files.setdefault(path, StateFile(path))
             if not any(

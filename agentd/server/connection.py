@@ -128,7 +128,7 @@ class Connection:
     # --- trust, and what a workspace may say --------------------------------------------------------
 
     def trusts(self, root: Path) -> bool:
-        """Whether the user trusts a workspace folder: as the client says, else as the user has told agentd."""
+        """Whether the user trusts a workspace folder: by the client's word, else by what agentd was told."""
         return self._trust.trusts(root) if self.trusted is None else self.trusted
 
     def workspace(self, root: Path) -> WorkspaceSettings:

@@ -262,7 +262,7 @@ class Methods:
     async def permission_rules(
         self, params: wire.PermissionRulesParams, request: Request
     ) -> wire.PermissionRulesResult:
-        """What the user allowed for good in a workspace folder: for its open sessions, in it, and everywhere."""
+        """What the user allowed for good in a folder: for its open sessions, in it, and everywhere."""
         root = self.connection.root(params.workspace_uri)
         rules = [
             rule
