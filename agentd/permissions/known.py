@@ -64,7 +64,7 @@ class Place:
 def known(argv: Words) -> tuple[int, Known] | None:
     """What is known of the program of these words, and how many of them name it."""
     for length in (3, 2, 1):
-        if (found := _KNOWN.get(argv[:length])) is not None:
+        if len(argv) >= length and (found := _KNOWN.get(argv[:length])) is not None:
             return length, found
     return None
 

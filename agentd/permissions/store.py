@@ -61,7 +61,7 @@ class RuleStore:
         with self._file(root if rule.scope == "workspace" else None).change() as document:
             if rule.scope == "workspace":
                 document["workspace"] = os.fsencode(root).decode("utf-8", "replace")
-            _list(document, "rules").append(_written(rule))
+            document["rules"] = [*_list(document, "rules"), _written(rule)]
 
     def revoke(self, rule_id: str) -> bool:
         """Take a rule back, whichever workspace's it is; False where there is none. Raises StateError."""
@@ -82,7 +82,7 @@ class RuleStore:
     def revoke_of_session(self, rule_id: str, root: Path) -> None:
         """Note that a rule of a session is no more. Raises StateError."""
         with self._file(root).change() as document:
-            _list(document, "revoked").append(rule_id)
+            document["revoked"] = [*_list(document, "revoked"), rule_id]
 
     def is_revoked(self, rule_id: str, root: Path) -> bool:
         """Whether a rule of a session was revoked; also where that cannot be told."""
@@ -123,7 +123,7 @@ def _rules(file: StateFile, scope: Scope) -> list[Rule]:
 
 
 def _list(document: Document, name: str) -> list[Any]:
-    found = document.setdefault(name, []) if document else document.get(name, [])
+    found = document.get(name, [])
     if not isinstance(found, list):
         raise StateError(
             f"The list of {name} is damaged; nothing in it counts. Repair the file or remove it."
