@@ -63,16 +63,18 @@ class StateFile:
             fd = os.open(self.path, _LOOK)
         except OSError as error:
             raise self._fault(f"cannot be read: {error.strerror}") from error
-        with open(fd, "rb") as file:
+        try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
                 raise self._fault("is no file of ours")
             if status.st_uid not in (os.geteuid(), 0) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 raise self._fault("can be written by others, so it may be theirs")
-            try:
+            with open(fd, "rb", closefd=False) as file:
                 document = json.loads(file.read().decode())
-            except (ValueError, RecursionError) as error:
-                raise self._fault(f"is damaged ({type(error).__name__})") from error
+        except (ValueError, RecursionError, OSError) as error:
+            raise self._fault(f"is damaged ({type(error).__name__})") from error
+        finally:
+            os.close(fd)
         if not isinstance(document, dict) or document.get("version") != _VERSION:
             raise self._fault("is not of this version")
         return document

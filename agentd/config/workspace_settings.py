@@ -72,23 +72,24 @@ class WorkspaceFile:
             return UNSAID
         except OSError as error:  # a link, for one: it could lead to a file that is not the workspace's
             return self._unreadable(error.strerror)
-        with open(file, "rb") as source:
-            status = os.fstat(file)
-            key = (
-                status.st_ino,
-                status.st_size,
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-                _MODES.index(user_mode),
-            )
-            if key == self._status:
-                return self._settings
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
-                return self._unreadable("it is no file of reasonable size")
-            try:
-                text = source.read().decode("utf-8-sig")
-            except (UnicodeDecodeError, OSError):
-                return self._unreadable("it is not UTF-8 text")
+        try:
+            return self._of(file, user_mode)
+        except (UnicodeDecodeError, OSError):
+            return self._unreadable("it is no file of UTF-8 text")
+        finally:
+            os.close(file)
+
+    def _of(self, file: int, user_mode: Mode) -> WorkspaceSettings:
+        """What an open file says. Raises OSError, UnicodeDecodeError."""
+        status = os.fstat(file)
+        changed = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        key = (*changed, _MODES.index(user_mode))
+        if key == self._status:
+            return self._settings
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
+            return self._unreadable("it is no file of reasonable size")
+        with open(file, "rb", closefd=False) as source:
+            text = source.read(_MAX_BYTES).decode("utf-8-sig")
         self._status, self._settings = key, _read(self._root / FOLDER / FILE, text, user_mode)
         return self._settings
 

@@ -58,7 +58,9 @@ class RuleStore:
         """Keep a rule of scope `workspace` (that of `root`) or `user`. Raises StateError."""
         if self._folder.is_relative_to(root):
             raise StateError(f"{self._folder} lies inside the workspace, so no rules are kept there.")
-        with self._file(root if rule.scope == "workspace" else None).change() as document:
+        file = self._file(root if rule.scope == "workspace" else None)
+        with file.change() as document:
+            _rules(file, rule.scope)  # what is damaged is not built upon
             if rule.scope == "workspace":
                 document["workspace"] = os.fsencode(root).decode("utf-8", "replace")
             document["rules"] = [*_list(document, "rules"), _written(rule)]
