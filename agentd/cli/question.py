@@ -100,7 +100,7 @@ def _is_guarded(uri: str) -> bool:
         parts = path_of(uri).parts
     except WorkspaceError:
         return True
-    return is_secret(parts) or ".git" in parts
+    return is_secret(parts) or ".git" in parts or ".agentd" in parts
 
 
 def _text(request: PermissionRequest) -> str:

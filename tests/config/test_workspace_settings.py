@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from config.forbidden_keys import FORBIDDEN
 
 from agentd.config.command_rules import CommandRules, rule_words
 from agentd.config.settings import load
@@ -46,29 +47,6 @@ def test_the_stricter_mode_holds(tmp_path: Path, user: Any, workspace: str, mode
     assert [("looser" in problem.message, problem.line) for problem in settings.problems] == [
         (True, 0)
     ] * looser
-
-
-FORBIDDEN = [
-    ("allow_full = true", "allow_full"),
-    ("trusted = true", "trusted"),
-    ('trusted = ["."]', "trusted"),
-    ('[providers.openai]\nbase_url = "http://127.0.0.1:1/v1"', "providers"),
-    (
-        '[providers.mine]\napi = "openai-chat"\nbase_url = "http://127.0.0.1:1"\napi_key_env = "HOME"',
-        "providers",
-    ),
-    ('base_url = "http://127.0.0.1:1"', "base_url"),
-    ('api_key = "sk-canary"', "api_key"),
-    ('api_key_command = "touch canary"', "api_key_command"),
-    ('[env]\nPATH = "."', "env"),
-    ('[sandbox]\nmode = "off"', "sandbox"),
-    ('[permissions]\nallow = ["touch *"]', "permissions.allow"),
-    ('data = "."', "data"),
-    ('roots = ["/"]', "roots"),
-    ('[mcp.servers.x]\ncommand = "touch canary"', "mcp"),
-    ('[hooks]\nstart = "touch canary"', "hooks"),
-    ('model = "scripted/evil.json"', "model"),
-]
 
 
 @pytest.mark.parametrize(("text", "key"), FORBIDDEN, ids=[key for _, key in FORBIDDEN])
