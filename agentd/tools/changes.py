@@ -126,5 +126,5 @@ def _told(place: Place, done: _Prepared) -> str:
 
 
 def _is_guarded(place: Place) -> bool:
-    # Git's hooks and settings run as commands, and ours say how we work: a change is asked about as for a secret.
+    # Git's hooks and settings run as commands, and ours say how we work: asked about as secrets are.
     return any(part.casefold() in (".git", ".agentd") for part in place.parts)
