@@ -51,7 +51,7 @@ ANY = "*"
 
 _NEVER = frozenset(
     {
-        ".", "[", "alias", "bash", "bg", "builtin", "busybox", "cd", "command", "dash", "declare", "disown",
+        "agentd", ".", "[", "alias", "bash", "bg", "builtin", "busybox", "cd", "command", "dash", "declare", "disown",
         "doas", "enable", "env", "eval", "exec", "export", "fg", "fish", "hash", "history", "ionice",
         "jobs", "kill", "ksh", "let", "local", "mapfile", "nice", "nohup", "parallel", "popd", "printf",
         "pushd", "read", "readarray", "readonly", "set", "setsid", "sh", "shopt", "source", "ssh", "stdbuf",

@@ -90,6 +90,8 @@ def test_a_damaged_store_is_told(user: User) -> None:
     user.run("trust", "add", ".")
     (path,) = (user.home.parent / "data").glob("trust.json")
     path.write_text("{")
+    code, out, _ = user.run("doctor")
+    assert (code, "Repair it or remove it" in out) == (1, True)
     for arguments in (["trust"], ["trust", "add", "."], ["trust", "remove", "."]):
         code, out, err = user.run(*arguments)
         assert (code, out) == (1, "")

@@ -332,5 +332,21 @@ def test_an_answer_that_cannot_be_kept_holds_for_the_session(tmp_path: Path) -> 
     assert rules.covers("bash", subject) == "rebuilt"
 
 
+def test_a_store_inside_the_workspace_keeps_and_grants_nothing(tmp_path: Path) -> None:
+    store = RuleStore(tmp_path / "data")
+    make = CommandSubject(command="make test", cwd=str(tmp_path / "project"))
+    inner, outer = Rules(tmp_path / "project", store), Rules(tmp_path, store)
+    inner.remember("r1", "bash", make, option(inner, "bash", make, "workspace"), AT)
+    for rule in store.rules(tmp_path / "project"):
+        with pytest.raises(StateError, match="inside the workspace"):
+            store.add(rule, tmp_path)
+    document = (next((tmp_path / "data").glob("*.json"))).read_text()
+    (tmp_path / "data" / "user.json").write_text(document)
+    (tmp_path / "data" / "user.json").chmod(0o600)
+    there = CommandSubject(command="make test", cwd=str(tmp_path))
+    assert inner.covers("bash", make) == "rebuilt"
+    assert outer.covers("bash", there) is None
+
+
 def test_an_exact_pattern_is_the_whole_text_and_the_folder() -> None:
     assert exact(command("ls")).parts == ("ls", str(ROOT))
