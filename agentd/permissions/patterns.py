@@ -51,12 +51,12 @@ ANY = "*"
 
 _NEVER = frozenset(
     {
-        "agentd", ".", "[", "alias", "bash", "bg", "builtin", "busybox", "cd", "command", "dash", "declare", "disown",
-        "doas", "enable", "env", "eval", "exec", "export", "fg", "fish", "hash", "history", "ionice",
-        "jobs", "kill", "ksh", "let", "local", "mapfile", "nice", "nohup", "parallel", "popd", "printf",
-        "pushd", "read", "readarray", "readonly", "set", "setsid", "sh", "shopt", "source", "ssh", "stdbuf",
-        "su", "sudo", "test", "timeout", "trap", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
-        "xargs", "zsh",
+        ".", "[", "agentd", "alias", "bash", "bg", "builtin", "busybox", "cd", "command", "dash", "declare",
+        "disown", "doas", "enable", "env", "eval", "exec", "export", "fg", "fish", "hash", "history",
+        "ionice", "jobs", "kill", "ksh", "let", "local", "mapfile", "nice", "nohup", "parallel", "popd",
+        "printf", "pushd", "read", "readarray", "readonly", "set", "setsid", "sh", "shopt", "source", "ssh",
+        "stdbuf", "su", "sudo", "test", "timeout", "trap", "typeset", "ulimit", "umask", "unalias", "unset",
+        "wait", "xargs", "zsh",
     }
 )  # fmt: skip
 """Programs that change what the next command does, or run a command of their own: always asked about."""
