@@ -5,8 +5,8 @@ program here the options are listed that keep it to what it is known for; any ot
 hold no option that writes a file, runs a program, or reads names from a file. A word that only looks like an
 option counts as one, so it does not matter which words the program takes for values.
 
-Operands are paths as far as anybody can tell: they must stay inside the workspace and name no secret. What
-reads whole trees is kept from files with secrets by the words that `rebuilt` adds.
+Operands are paths as far as anybody can tell: they must stay inside the workspace. What reads whole trees
+is kept from files with secrets by the words that `rebuilt` adds.
 """
 
 import os
@@ -75,7 +75,10 @@ def is_judged(argv: Words) -> bool:
 
 
 def harmless(command: Command, place: Place) -> Command | None:
-    """What runs in place of a command in one of its harmless forms; None where it is none of them."""
+    """What runs in place of a command in one of its harmless forms; None where it is none of them.
+
+    That it names no secret is looked at by itself (`names_secret`), for programs that are not known too.
+    """
     found = known(command.argv)
     if found is None:
         return None
@@ -84,8 +87,6 @@ def harmless(command: Command, place: Place) -> Command | None:
     options = [word for word in words if word.startswith("-") and word not in ("-", "--")]
     operands = [word for word in words if not word.startswith("-") or word == "-"]
     if not program.takes(words, options, operands) or program.refused_in(place.cwd):
-        return None
-    if program.reads and names_secret(words, place) is not None:
         return None
     if program.reads and not all(_inside(word, place) for word in operands):
         return None

@@ -92,6 +92,7 @@ NEVER = [
     "ls |", "| ls",
     "ls 'a", 'ls "a', 'echo "$(evil)"', 'echo "`evil`"', 'echo "a\\"b"', "echo a\\ b", "echo $'a'",
     "ls # evil",
+    "echo '\u202efoo'", "echo '\x1b[2K'", "echo \"\u200b\"", "echo '\x00'",
     "ls\revil", "ls\x0bevil", "ls\u00a0f", "echo \u202efoo", "ls\x00f", "tree -o F", "uniq f F",
     "sed -i s/a/b/ f",
     "sed -n '1,5w F' f", "sed -n 1p -i f", "sed 's/x/evil/e' f", "sed -n -f x f", "env ls", "time ls",
@@ -144,6 +145,12 @@ def test_git_runs_without_any_program_of_the_repositorys_choice(tmp_path: Path) 
     assert words[-2:] == ["HEAD~1", "--stat"]
 
 
+@pytest.mark.parametrize("word", ["time", "if", "then", "do", "function", "coproc", "select", "case", "in"])
+def test_a_word_of_the_shell_is_no_program(word: str, tmp_path: Path) -> None:
+    assert parse(f"{word} ls") is None
+    assert with_rules(f"{word} ls", tmp_path, f"{word} ls", f"{word} *") is None
+
+
 SETTINGS = [
     "core.fsmonitor",
     "core.pager",
@@ -169,14 +176,17 @@ def test_a_hostile_repository_runs_nothing(scratch: Scratch) -> None:
     safe = ["-c", "core.fsmonitor=false", "-c", "user.name=a", "-c", "user.email=a@b"]
     scratch._git(*safe, "add", ".", cwd=hostile)
     scratch._git(*safe, "commit", "-qm", "one", cwd=hostile)
+    commit = scratch.run("cd hostile && git cat-file commit HEAD").stdout
+    signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n AAAA\n -----END PGP SIGNATURE-----\n"
+    (hostile / "signed").write_text(commit.replace("\n\n", f"\n{signature}\n", 1))
+    scratch.run("cd hostile && git reset -q --soft $(git hash-object -t commit -w signed) && rm signed")
+    scratch._clear()
     (hostile / "a").write_text("b\n")
     scratch._before = scratch._state()
-    plain = subprocess.run(
-        ["git", "status"], cwd=hostile, env=scratch.environment, capture_output=True, check=False
-    )
-    assert plain.returncode == 0
-    assert scratch.harmed(), "the repository is not hostile"
-    scratch._clear()
+    for plain in ("git status", "git log", "git diff", "git -c log.showSignature=false log --format=%G?"):
+        scratch.run(f"cd hostile && {plain}")
+        assert scratch.harmed(), f"{plain}: the repository is not hostile"
+        scratch._clear()
     for command in (
         "git status",
         "git diff",

@@ -1,6 +1,7 @@
 """Answers for good on the wire: what they cover, where, how they are listed, and how they are taken back."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,21 @@ def test_what_a_rule_lets_pass_runs_in_the_form_that_was_judged(home: Home) -> N
     assert asked_nothing(chat)
     assert results(chat) == ["a  b c\nd"]
     assert_well_formed(chat.notifications())
+
+
+def test_an_allowed_git_runs_no_program_that_the_repository_names(home: Home) -> None:
+    daemon = home.start()
+    root = home.workspace(note_txt="a note\n")
+    subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
+    always(daemon, home, root, "git status")
+    subprocess.run(["git", "config", "core.fsmonitor", "touch canary"], cwd=root, check=True)
+    chat, prompt = running(daemon, home, root, "git status --short")
+    assert chat.result(prompt)["text"] == "done"
+    assert asked_nothing(chat)
+    assert results(chat) == ["?? note.txt"]
+    assert not (root / "canary").exists()
+    subprocess.run(["git", "status"], cwd=root, check=True, capture_output=True)
+    assert (root / "canary").exists(), "it would have run"
 
 
 SEC_01 = [
