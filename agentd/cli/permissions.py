@@ -67,7 +67,7 @@ def _allow(said: Namespace) -> int:
     from agentd.config.sources import Sources
     from agentd.config.state_file import StateError
     from agentd.permissions.patterns import Pattern, in_words, is_allowable
-    from agentd.permissions.store import Rule, RuleStore
+    from agentd.permissions.store import Rule, RuleStore, Scope
 
     words = rule_words(said.operand)
     if not isinstance(words, str) and not is_allowable(words):
@@ -76,9 +76,9 @@ def _allow(said: Namespace) -> int:
         print(f"agentd: {said.operand!r} {words}.", file=sys.stderr)
         return 2
     sources = Sources()
-    scope = "user" if said.user else "workspace"
+    scope: Scope = "user" if said.user else "workspace"
     patterns = (Pattern("argv", words),)
-    rule = Rule(sources.new_id("r"), scope, "bash", patterns, sources.now())  # type: ignore[arg-type]
+    rule = Rule(sources.new_id("r"), scope, "bash", patterns, sources.now())
     try:
         RuleStore.of_user(os.environ).add(rule, Path(os.path.realpath(said.folder)))
     except StateError as error:

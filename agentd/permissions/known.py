@@ -74,23 +74,27 @@ def is_judged(argv: Words) -> bool:
     return known(argv) is not None or (argv[0] == "git" and (len(argv) < 2 or argv[1].startswith("-")))
 
 
-def harmless(command: Command, place: Place) -> Command | None:
-    """What runs in place of a command in one of its harmless forms; None where it is none of them.
+def hardened(command: Command) -> Command:
+    """What runs in place of a command, whichever form of it a rule has let pass."""
+    found = known(command.argv)
+    return command if found is None else found[1].rebuilt(command)
+
+
+def is_harmless(command: Command, place: Place) -> bool:
+    """Whether a command is one of the harmless forms of a program that is known.
 
     That it names no secret is looked at by itself (`names_secret`), for programs that are not known too.
     """
     found = known(command.argv)
     if found is None:
-        return None
+        return False
     length, program = found
     words = command.argv[length:]
     options = [word for word in words if word.startswith("-") and word not in ("-", "--")]
     operands = [word for word in words if not word.startswith("-") or word == "-"]
     if not program.takes(words, options, operands) or program.refused_in(place.cwd):
-        return None
-    if program.reads and not all(_inside(word, place) for word in operands):
-        return None
-    return program.rebuilt(command)
+        return False
+    return not program.reads or all(_inside(word, place) for word in operands)
 
 
 def names_secret(words: Iterable[str], place: Place) -> str | None:

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from agentd.permissions.commands import LONGEST_PLAIN, Command, parse, render
 from agentd.permissions.found import LONGEST, commands_in
-from agentd.permissions.known import Place, harmless, is_judged, known, names_secret
+from agentd.permissions.known import Place, hardened, is_harmless, is_judged, known, names_secret
 from agentd.protocol.messages import (
     CommandSubject,
     EditSubject,
@@ -92,7 +92,7 @@ def _command_patterns(subject: CommandSubject, root: Path) -> tuple[Pattern, ...
 def _words_for(command: Command, place: Place) -> Words | None:
     """The beginning of a command that a rule would be about: what names the program, or else all of it."""
     name = known(command.argv)
-    if name is not None and harmless(command, place) is not None:
+    if name is not None and is_harmless(command, place):
         return command.argv[: name[0]]
     if command.argv[0] in _NEVER or is_judged(command.argv):
         return None
@@ -134,43 +134,35 @@ def covering(patterns: Collection[Pattern], subject: CommandSubject, root: Path)
     commands = parse(subject.command) if place is not None else None
     if place is None or commands is None:
         return None
-    judged = [_judged(command, allowed, place) for command in commands]
-    if None in judged:
+    if not all(_is_covered(command, allowed, place) for command in commands):
         return None
-    return render(tuple(command for command in judged if command is not None))
+    return render(tuple(map(hardened, commands)))
 
 
 def rebuilt(subject: CommandSubject, root: Path) -> str | None:
     """The text that runs in place of a command line that rules have let pass; None where none can have."""
-    place = _place_of(subject, root)
-    commands = parse(subject.command) if place is not None else None
-    if place is None or commands is None:
-        return None
-    return render(tuple(harmless(command, place) or command for command in commands))
+    commands = parse(subject.command) if _place_of(subject, root) is not None else None
+    return None if commands is None else render(tuple(map(hardened, commands)))
 
 
-def _judged(command: Command, allowed: list[Words], place: Place) -> Command | None:
-    """What runs in place of a command that one of these rules covers; None where none does."""
-    argv = command.argv
+def _is_covered(command: Command, allowed: list[Words], place: Place) -> bool:
+    """Whether one of these rules covers a command."""
+    argv, name = command.argv, known(command.argv)
     if argv[0] in _NEVER or names_secret(argv, place) is not None:
-        return None
-    safe = harmless(command, place)
-    for words in allowed:
-        if words[-1] == ANY:
-            begins, whole = argv[: len(words) - 1] == words[:-1], True
-        else:  # in another folder the same words may name another program
-            begins = argv[: len(words)] == words
-            whole = argv == words and not is_judged(argv) and place.cwd == place.root
-        if not begins:
-            continue
-        if safe is not None:
-            # what is piped into a program that runs code might be code
-            found = known(argv)
-            if command.joined != "|" or (found is not None and not found[1].runs):
-                return safe
-        elif whole and command.joined != "|":
-            return command
-    return None
+        return False
+    is_piped_into = command.joined == "|"  # and what is piped into a program that runs code might be code
+    if is_harmless(command, place) and name is not None and not (is_piped_into and name[1].runs):
+        return any(_begins(words, argv) for words in allowed)
+    # in another folder the same words may name another program
+    to_the_letter = () if is_judged(argv) or place.cwd != place.root else argv
+    return not is_piped_into and any(
+        words == to_the_letter or (words[-1] == ANY and _begins(words, argv)) for words in allowed
+    )
+
+
+def _begins(words: Words, argv: Words) -> bool:
+    beginning = words[:-1] if words[-1] == ANY else words
+    return argv[: len(beginning)] == beginning
 
 
 def mentions_secret(command: str, place: Place) -> bool:

@@ -73,7 +73,8 @@ class Rules:
             lasting += [Pattern("argv", words) for words in self._written().allow]
         if covering((*session, *lasting), subject, self._root) is not None:
             return "rebuilt"
-        return "plain" if exact(subject) in session else None
+        is_known = exact(subject) in session and patterns_for(subject, self._root)
+        return "plain" if is_known else None
 
     # --- answering --------------------------------------------------------------------------------
 

@@ -145,7 +145,7 @@ def _read(rule: Any, scope: Scope) -> Rule:
 def _pattern(pattern: Any) -> Pattern:
     if pattern["type"] not in get_args(PatternType) or not isinstance(pattern["parts"], list):
         raise ValueError("no pattern")
-    if not pattern["parts"] or not all(isinstance(part, str) for part in pattern["parts"]):
+    if pattern["parts"][:1] in ([], ["*"]) or not all(isinstance(part, str) for part in pattern["parts"]):
         raise ValueError("no pattern")
     return Pattern(pattern["type"], tuple(pattern["parts"]))
 

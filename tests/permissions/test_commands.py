@@ -151,6 +151,13 @@ def test_a_word_of_the_shell_is_no_program(word: str, tmp_path: Path) -> None:
     assert with_rules(f"{word} ls", tmp_path, f"{word} ls", f"{word} *") is None
 
 
+def test_git_is_held_back_whatever_lets_it_pass(tmp_path: Path) -> None:
+    text = with_rules("git log --output=F", tmp_path, "git *")
+    assert text is not None
+    assert "core.fsmonitor=false" in text
+    assert text == rebuilt(CommandSubject(command="git log --output=F", cwd=str(tmp_path)), tmp_path)
+
+
 SETTINGS = [
     "core.fsmonitor",
     "core.pager",

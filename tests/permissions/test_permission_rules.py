@@ -323,6 +323,15 @@ def test_a_recalled_answer_covers_no_more_than_its_words_said(tmp_path: Path) ->
         assert rules.covers("bash", subject) is None
 
 
+def test_an_old_answer_about_a_command_that_names_a_secret_does_not_count() -> None:
+    subject = command("cat .env")
+    answer = PermissionOption(option_id="allow_always", label="Allow for this session", kind="allow_always",
+                              scope="session", rule="exactly this command: cat .env")  # fmt: skip
+    rules = Rules(ROOT)
+    rules.recall("q1", "bash", subject, answer, AT)
+    assert rules.covers("bash", subject) is None
+
+
 def test_an_answer_that_cannot_be_kept_holds_for_the_session(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     rules = Rules(ROOT, RuleStore(tmp_path / "file" / "below"))
