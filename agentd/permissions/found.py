@@ -37,6 +37,7 @@ _PIECES = re.compile(
     | "(?P<double>(?:\\.|[^"\\])*)(?:"|\Z)
     | \\(?P<escaped>.)
     | (?P<space>[ \t]+)
+    | (?P<redirection>(?:\b\d+)?(?:&>>?|>>?[|&]?|<<?<?[-&]?)(?!\())
     | (?P<end>[;&|\n(){}<>`]|\$\(|\#(?=[ ]))
     | \$(?=['"])
     | (?P<bare>.)
@@ -44,6 +45,7 @@ _PIECES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
+_BREAKS = re.compile(r"""[\s'"`;&|<>(){}$\\]+""")
 _SHORT = re.compile(r"-[A-Za-z0-9]+")
 
 
@@ -66,25 +68,29 @@ def commands_in(text: str, depth: int = _DEPTH) -> Iterator[tuple[str, ...]]:
 
 
 def _segments(text: str, depth: int) -> Iterator[list[str] | str]:
-    """Words up to each operator, and texts inside double quotes that run commands themselves."""
+    """Words up to each operator, and texts inside double quotes that run commands themselves.
+
+    What a redirection names stands by itself: the command goes on behind it.
+    """
     words: list[str] = []
     word: str | None = None
-    for piece in _PIECES.finditer(_SPACE.sub(" ", text)):
+    is_target = False
+    for piece in _PIECES.finditer(f"{_SPACE.sub(' ', text)}\n"):
         kind = piece.lastgroup
-        if kind in ("space", "end"):
-            words += [word] if word is not None else []
+        if kind in ("space", "end", "redirection"):
+            if word is not None and is_target:
+                yield [word]
+            elif word is not None:
+                words.append(word)
+            is_target = kind == "redirection" or (kind == "space" and word is None and is_target)
             word = None
             if kind == "end" and words:
                 yield words
                 words = []
-            continue
-        if kind is not None:
+        elif kind is not None:
             word = (word or "") + piece[kind]
         if kind == "double" and depth and re.search(r"\$\(|`", piece[kind]):
             yield piece[kind]
-    words += [word] if word is not None else []
-    if words:
-        yield words
 
 
 def _named(words: list[str]) -> tuple[str, ...]:
@@ -94,7 +100,11 @@ def _named(words: list[str]) -> tuple[str, ...]:
 def finds(rule: tuple[str, ...], text: str) -> bool:
     """Whether a command line may run a command that a rule means; a long one is judged by its words."""
     if len(text) > LONGEST:
-        return all(word in text for word in rule if word != "*")
+        words = tuple(_BREAKS.split(text))
+        plain = {PurePosixPath(rule[0]).name, *(word for word in rule[1:] if not word.startswith(("-", "*")))}
+        return plain <= {PurePosixPath(word).name or word for word in words} and all(
+            _has_option(option, words) for option in rule[1:] if option.startswith("-")
+        )
     return any(speaks_of(rule, words) for words in commands_in(text))
 
 

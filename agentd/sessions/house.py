@@ -66,9 +66,9 @@ class Settings(Protocol):
 
 @dataclass(frozen=True)
 class House:
-    """What sessions are given. `start_soon` runs a task in the daemon's root task group; `rules` keeps the
-    answers
-    that outlive a session.
+    """What sessions are given.
+
+    `start_soon` runs a task in the daemon's root task group; `rules` keeps answers that outlive a session.
     """
 
     settings: Settings

@@ -198,6 +198,8 @@ def written(**rules: tuple[str, ...]) -> Rules:
 DENIED = [
     "rm -rf x", "rm -fr x", "rm -r -f x", "rm x -rf", "/bin/rm -rf x", "ls; rm -rf x", "ls && rm -rf x",
     "ls|rm -rf",
+    ">log rm -rf x", "2>/dev/null rm -rf x", "rm >log -rf x", "rm 2>&1 -rf x", "<f rm -rf x",
+    "rm &>log -rf x", "rm -rf x>log", "cat <<< x | rm -rf x", "rm -fr x #" + "x" * 30_000, "/bin/r''m -rf x",
     "ls\nrm -rf x", "(rm -rf x)", "{ rm -rf x; }", "echo $(rm -rf x)", "echo \"$(rm -rf x)\"",
     "echo `rm -rf x`",
     "cat <(rm -rf x)", "r''m -rf x", "\\rm -rf x", "'rm' -rf x", "$'rm' -rf x", "rm${IFS}-rf${IFS}x",
