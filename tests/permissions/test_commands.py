@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from permissions.command_lines import HARMFUL, HARMLESS
 from permissions.scratch import Scratch
@@ -333,6 +333,7 @@ def test_no_rule_covers_a_program_that_runs_others_or_changes_what_follows(
 WORDS = st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"])), max_size=5)
 
 
+@settings(deadline=None)
 @given(WORDS)
 def test_what_is_rendered_reads_back_as_the_same_words(words: list[str]) -> None:
     command = Command(("echo", *words))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentd.config.command_rules import CommandRules
@@ -106,6 +106,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(
     st.lists(PIECES, min_size=1, max_size=4).map("".join),
     st.lists(PIECES, max_size=6).map("".join) | st.text(),
@@ -243,6 +244,7 @@ def test_words_of_a_rule_stand_in_their_order_with_options_between_them() -> Non
     assert not finds(("git", "push", "--force"), "git push origin")
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="rm -f'\"\\$(){}`;&|\n<> xsh", max_size=60))
 def test_looking_for_commands_never_fails(text: str) -> None:
     assert all(words and all(isinstance(word, str) for word in words) for words in commands_in(text))
