@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from config.forbidden_keys import FORBIDDEN
+from fakes.model_server import ModelServer
 from wire.chat import Chat
 from wire.harness import Daemon, Json
 from wire.home import Home
@@ -256,6 +257,24 @@ def test_a_forbidden_key_is_ignored_and_nothing_goes_out_or_runs(
     assert "error" in error, "no key, and none from the workspace"
     assert came == []
     assert sorted(each.name for each in root.iterdir()) == [".agentd"]
+
+
+def test_the_users_key_goes_where_the_user_says_whatever_the_workspace_says(
+    home: Home, listener: tuple[int, list[object]]
+) -> None:
+    port, came = listener
+    root = home.workspace()
+    own(root, f'[providers.mine]\napi = "openai-chat"\nbase_url = "http://127.0.0.1:{port}/v1"\n')
+    with ModelServer([{"content": [{"type": "text", "text": "from the user's server"}]}]) as server:
+        home.config.write_text(
+            f'[providers.mine]\napi = "openai-chat"\nbase_url = "{server.base_url}"\n'
+            'api_key_env = "MINE_KEY"\n'
+        )
+        daemon = home.spawn(MINE_KEY="sk-canary")
+        daemon.initialize({**UNSAID, "trusted": True}, folders=[root])
+        chat = Chat(daemon, root, model="mine/m")
+        assert chat.run()["text"] == "from the user's server"
+    assert came == []
 
 
 # --- S7: what is injected is data -----------------------------------------------------------------
