@@ -21,6 +21,8 @@ METHODS = [
     "agentd/tools",
     "agentd/credentials/set",
     "agentd/permission/respond",
+    "agentd/permissions/rules",
+    "agentd/permissions/revoke",
     "textDocument/hover",
     "workspace/executeCommand",
     "textDocument/didOpen",
