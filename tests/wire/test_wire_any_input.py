@@ -37,9 +37,9 @@ METHODS = [
 
 NAMES = [
     "sessionId", "promptId", "prompt", "model", "mode", "title", "workspaceUri", "limit", "cursor", "before",
-    "wait", "whenBusy", "maxTurns", "requestId", "optionId", "ruleId", "provider", "secret", "text", "type", "uri",
+    "wait", "whenBusy", "maxTurns", "requestId", "optionId", "provider", "secret", "text", "type", "uri",
     "textDocument", "contentChanges", "range", "start", "end", "line", "character", "version", "event",
-    "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted",
+    "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted", "ruleId",
 ]  # fmt: skip
 
 TEXTS = st.one_of(
