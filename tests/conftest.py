@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,27 @@ from wire.home import Home
 # A slow machine is no failure: how long an example takes says nothing about whether it is right.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--nightly", action="store_true", help="also run the tests that take minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked nightly are left out unless asked for."""
+    nightly = [item for item in items if item.get_closest_marker("nightly")]
+    if nightly and not config.getoption("--nightly"):
+        config.stash[LEFT_OUT] = len(nightly)
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if item not in nightly]
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if count := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{count} left out: marked nightly, they take minutes; pytest --nightly runs them"
+        )
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ COMMANDS = {
     "demo": "watch an agent repair a small project; needs no network and no key",
     "sessions": "list the sessions of a folder",
     "models": "list the models that can be used",
+    "trust": "list or change the folders that you trust",
+    "permissions": "list or change what you allowed for good",
     "doctor": "show the configuration in force and what is wrong with it",
     "schema": "print the protocol as JSON Schema or TypeScript",
 }

@@ -36,9 +36,16 @@ def main(argv: list[str]) -> int:
     said = parser.parse_args(argv)
 
     from agentd.config.settings import load
+    from agentd.config.trust import Trust
 
     settings = load(os.environ)
-    problems = [*settings.problems, *_model_problems(settings, os.environ), *_data_problems(os.environ)]
+    trust = Trust.of_user(os.environ, settings.trusted)
+    problems = [
+        *settings.problems,
+        *trust.problems(),
+        *_model_problems(settings, os.environ),
+        *_data_problems(os.environ),
+    ]
     _section("agentd", _versions())
     _section("configuration", _configuration(settings, os.environ))
     _section("sessions", _data(os.environ))
@@ -81,6 +88,9 @@ def _configuration(settings: "Settings", environ: Mapping[str, str]) -> Lines:
     yield "allow_full", f"{'true' if settings.allow_full else 'false'} ({origins['allow_full']})"
     if settings.passed:
         yield "to commands", f"{', '.join(settings.passed)} ({origins['environment.pass']})"
+    rules = settings.permissions
+    yield "rules", f"{len(rules.deny)} deny, {len(rules.ask)} ask, {len(rules.allow)} allow"
+    yield "trusted", ", ".join(map(str, settings.trusted)) or "no folder; `agentd trust` lists the others"
     for name, provider in _concerned(settings, environ).items():
         origin = next((at for key, at in origins.items() if key == f"providers.{name}"), "built in")
         yield "provider", f"{name}: {provider.api} at {provider.base_url} ({origin})"

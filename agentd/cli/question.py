@@ -1,10 +1,20 @@
 """Permission questions on the command line."""
 
+import shlex
+from pathlib import Path
+
 import anyio
 
 from agentd.cli.terminal import Terminal, cut, one_line
 from agentd.cli.view import TITLE_COLUMNS, RunView
-from agentd.protocol.messages import EditSubject, PermissionOption, PermissionRequest, PermissionSubject
+from agentd.permissions.patterns import is_lasting, patterns_for
+from agentd.protocol.messages import (
+    CommandSubject,
+    EditSubject,
+    PermissionOption,
+    PermissionRequest,
+    PermissionSubject,
+)
 from agentd.protocol.methods import PermissionAnswer
 from agentd.protocol.text import visible
 from agentd.workspace.paths import WorkspaceError, path_of
@@ -14,13 +24,15 @@ from agentd.workspace.secrets import is_secret
 class Questions:
     """Asks the user at the terminal, and refuses in words where there is none.
 
-    `mode` and `trusted` are what the run works with: they decide which option would have allowed it.
+    `mode`, `trusted` and `folder`, resolved, are what the run works with: they decide which option or rule
+    would have allowed it.
     """
 
-    def __init__(self, view: RunView, mode: str | None, trusted: bool) -> None:
+    def __init__(self, view: RunView, mode: str | None, trusted: bool, folder: Path) -> None:
         self._view = view
         self.mode = mode
         self._trusted = trusted
+        self._folder = folder
         self._asking: anyio.CancelScope | None = None
 
     async def answer(self, request: PermissionRequest) -> PermissionAnswer:
@@ -46,6 +58,8 @@ class Questions:
 
     async def _refuse(self, request: PermissionRequest) -> PermissionAnswer:
         way_out = allowing_options(request.subject, self.mode, self._trusted)
+        if (rule := allowing_rule(request.subject, self._folder, self._trusted)) is not None:
+            way_out = f"{rule} or {way_out}"
         title = cut(one_line(request.title), TITLE_COLUMNS)
         await self._view.note(f"Refused: {title}. There is no terminal to ask on; {way_out} would allow it.")
         reject = next((option for option in request.options if option.kind == "reject_once"), None)
@@ -69,13 +83,24 @@ def allowing_options(subject: PermissionSubject, mode: str | None, trusted: bool
     return " ".join(words)
 
 
+def allowing_rule(subject: PermissionSubject, folder: Path, trusted: bool) -> str | None:
+    """The command that makes the rule under which this is not asked about; None where there is none."""
+    if not isinstance(subject, CommandSubject):
+        return None
+    patterns = patterns_for(subject, folder)
+    if not is_lasting(patterns):
+        return None
+    rules = [f"`agentd permissions allow {shlex.quote(shlex.join(each.parts))}`" for each in patterns]
+    return one_line(" with ".join(rules)) + ("" if trusted else " and --trust")
+
+
 def _is_guarded(uri: str) -> bool:
     """Whether a file is one that every mode but full asks about."""
     try:
         parts = path_of(uri).parts
     except WorkspaceError:
         return True
-    return is_secret(parts) or ".git" in parts
+    return is_secret(parts) or ".git" in parts or ".agentd" in parts
 
 
 def _text(request: PermissionRequest) -> str:

@@ -36,7 +36,8 @@ permission modes:
   edit   changes inside the folder are free, commands are asked about
   auto   as edit, and commands in a sandbox are free, where there is one
   full   nothing is asked; needs --allow-full, or a configuration that allows it
-edit, auto and full act as ask in a folder that is not trusted (--trust).
+edit, auto and full act as ask in a folder that is not trusted (--trust, or agentd trust add), where
+rules for commands (agentd permissions) do not count either.
 
 exit codes:
   0  the model came to its end (or to its output limit, which is said on stderr)
@@ -229,6 +230,8 @@ async def _attempt(order: Order, view: "RunView", interrupt: _Interrupt) -> int:
 
 
 async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "PromptResult":
+    import anyio
+
     from agentd.cli.question import Questions
     from agentd.client import Client, ClientOptions, daemon
     from agentd.config.secrets import Secrets
@@ -241,8 +244,10 @@ async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "Prom
     command = [*daemon.DEFAULT_COMMAND, *(["--allow-full"] if order.allow_full else [])]
     command += [] if order.record is None else [f"--record={order.record}"]
     watched = order.json or view.answer.is_terminal
-    options = ClientOptions(model=order.model, trusted=order.trusted, updates="all" if watched else "none")
-    questions = interrupt.questions = Questions(view, order.mode, order.trusted)
+    trusted = True if order.trusted else None  # None: what the user has told agentd of the folder
+    options = ClientOptions(model=order.model, trusted=trusted, updates="all" if watched else "none")
+    folder = Path(await anyio.Path(order.folder).resolve())
+    questions = interrupt.questions = Questions(view, order.mode, trusted or _is_trusted(folder), folder)
     async with Client.start(
         Path(order.folder), command=command, env=environ, options=options, on_permission=questions.answer
     ) as client:
@@ -253,6 +258,14 @@ async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "Prom
             interrupt.run = run
             await (_print_json(run, view, questions) if order.json else _print(run, view, questions))
             return run.result
+
+
+def _is_trusted(folder: Path) -> bool:
+    """Whether the user has told agentd that the folder is trusted."""
+    from agentd.config.settings import load
+    from agentd.config.trust import Trust
+
+    return Trust.of_user(os.environ, load(os.environ).trusted).trusts(folder)
 
 
 async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> None:

@@ -22,6 +22,9 @@ from agentd.protocol.methods import (
     ModelsParams,
     ModelsResult,
     PermissionRespondParams,
+    PermissionRevokeParams,
+    PermissionRulesParams,
+    PermissionRulesResult,
     PromptAccepted,
     PromptParams,
     PromptResult,
@@ -226,6 +229,15 @@ class Client:
         """Answer an open question by its id; the first answer wins."""
         params = PermissionRespondParams(request_id=request_id, option_id=option_id, feedback=feedback)
         await self.request("agentd/permission/respond", _wire(params))
+
+    async def permission_rules(self, workspace_uri: str | None = None) -> PermissionRulesResult:
+        """What the user allowed for good in a workspace folder."""
+        params = PermissionRulesParams(workspace_uri=workspace_uri)
+        return await self._typed("agentd/permissions/rules", params, PermissionRulesResult)
+
+    async def revoke_permission(self, rule_id: str) -> None:
+        """Take back what the user allowed for good."""
+        await self.request("agentd/permissions/revoke", _wire(PermissionRevokeParams(rule_id=rule_id)))
 
     def set_trusted(self, trusted: bool) -> None:
         """Tell the daemon whether the user trusts the workspace."""

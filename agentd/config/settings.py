@@ -2,18 +2,21 @@
 
 Nothing here raises. What is wrong becomes a `Problem` with file, line and key, and what is right still
 counts. A key that is wrong is as if it were not there; a provider that would not work without it is left out.
-No message shows a value that may be a secret. No file of a workspace is read: none may change a setting.
+No message shows a value that may be a secret. No file of a workspace is read here; what one may say is in
+`workspace_settings.py`.
 """
 
 import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from agentd.config.builtin import BUILT_IN
+from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
 from agentd.config.dialects import APIS
 from agentd.config.folders import CONFIG_VARIABLE, DATA_VARIABLE, config_file, data_dir, is_nowhere
 from agentd.config.provider_settings import (
@@ -28,6 +31,7 @@ from agentd.config.provider_settings import (
 )
 from agentd.config.sandbox_settings import SandboxSettings, sandbox_settings
 from agentd.config.toml_table import Document, Table, dotted, shown
+from agentd.config.trust import too_wide
 from agentd.protocol.messages import Mode
 from agentd.protocol.methods import Problem
 
@@ -36,19 +40,20 @@ __all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Setti
 MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
-_TOP = ("model", "mode", "allow_full", "sandbox", "providers", "environment")
+_TOP = ("model", "mode", "allow_full", "trusted", "permissions", "sandbox", "providers", "environment")
 _ENVIRONMENT = ("pass",)
 _MAX_BYTES = 1024 * 1024
 _NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
 _Providers = dict[str, ProviderSettings]
-_MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
+MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
 
 
 @dataclass(frozen=True)
 class Settings:
     """What is in force, and why.
 
-    `model` is "provider/model". `sandbox` is what commands in mode `auto` may do. `providers` are those of
+    `model` is "provider/model". `trusted` are folders the user trusts, resolved. `permissions` are the user's
+    rules for commands, `sandbox` is what commands in mode `auto` may do. `providers` are those of
     the file, `built_in` the others that there are. `path` is the file that was read, None where there was
     none. `passed` are the variables that commands get besides those that every command gets. `origins` says
     of `model`, `mode`, `allow_full`, `environment.pass` and each `providers.<name>` that is not plainly built
@@ -65,6 +70,8 @@ class Settings:
     built_in: Mapping[str, ProviderSettings] = field(default_factory=plain_built_in)
     passed: tuple[str, ...] = ()
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    trusted: tuple[Path, ...] = ()
+    permissions: CommandRules = NO_RULES
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -80,7 +87,7 @@ def load(environ: Mapping[str, str]) -> Settings:
     """
     path = config_file(environ)
     source = None if is_nowhere(path) else _read(path, bool(environ.get(CONFIG_VARIABLE, "").strip()))
-    document, values = _parse(path, source) if isinstance(source, str) else (Document(path), {})
+    document, values = parsed(path, source) if isinstance(source, str) else (Document(path), {})
     if isinstance(source, _Unreadable):
         document.complain(source.why)
     return _settings(document, values, environ, path if isinstance(source, str) else None)
@@ -112,7 +119,7 @@ def _read(path: Path, is_named: bool) -> str | _Unreadable | None:
         return _Unreadable(f"cannot be read: {error.strerror}; {remedy}")
 
 
-def _parse(path: Path, text: str) -> tuple[Document, dict[str, Any]]:
+def parsed(path: Path, text: str) -> tuple[Document, dict[str, Any]]:
     """The document and its values, which are none where it is no TOML."""
     import tomllib
 
@@ -146,6 +153,8 @@ def _settings(
         top.complain(name, not_known(name, _TOP))
     model, model_origin = _model(top, environ)
     mode, allow_full = _mode(top)
+    trusted = _trusted(top, environ)
+    rules = command_rules(top)
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
     origins = {
@@ -176,6 +185,8 @@ def _settings(
         beside,
         passed,
         sandbox,
+        trusted,
+        rules,
     )
 
 
@@ -183,11 +194,11 @@ def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:
     """The model and where it comes from."""
     wrong = 'has to be "provider/model", as in "local/qwen3-coder"'
     in_file = top.text("model")
-    if in_file is not None and not _MODEL_ID.fullmatch(in_file):
+    if in_file is not None and not MODEL_ID.fullmatch(in_file):
         top.complain("model", f"{shown(in_file)} {wrong}")
         in_file = None
     named = environ.get(MODEL_VARIABLE, "").strip()
-    if _MODEL_ID.fullmatch(named):
+    if MODEL_ID.fullmatch(named):
         return named, f"environment {MODEL_VARIABLE}"
     if named:
         problem = f"{MODEL_VARIABLE}: {shown(named)} {wrong}; correct or unset the variable"
@@ -205,6 +216,22 @@ def _mode(top: Table) -> tuple[Mode | None, bool]:
         return mode, True
     top.complain("mode", '"full" is not allowed below: set allow_full = true, or choose another mode')
     return None, False
+
+
+def _trusted(top: Table, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """The folders that the user trusts, resolved. One that is not there is no mistake: it may come back."""
+    found = []
+    for text in top.texts("trusted") or ():
+        path = Path(text)
+        with suppress(RuntimeError):  # `~name` of a user who does not exist
+            path = path.expanduser()
+        if not path.is_absolute():
+            top.complain("trusted", f"{shown(text)} has to be an absolute path, or begin with ~")
+        elif (why := too_wide(real := Path(os.path.realpath(path)), environ)) is not None:
+            top.complain("trusted", f"{shown(text)} cannot be trusted: {why}")
+        else:
+            found.append(real)
+    return tuple(found)
 
 
 def _providers(top: Table, environ: Mapping[str, str]) -> tuple[_Providers, _Providers, dict[str, str]]:

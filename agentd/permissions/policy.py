@@ -9,7 +9,9 @@
 | `full` | free | free | free |
 
 Files with secrets ask in every mode but `full`. An untrusted workspace makes `edit`, `auto` and `full` act as
-`ask`. What the user allowed for the session is not asked again, but no answer makes `plan` write.
+`ask`. What the user allowed for good is not asked again, but no answer makes `plan` write. Of the rules that
+the user has written for commands, one that denies holds in every mode, and one that asks in every mode but
+`full`.
 """
 
 from dataclasses import dataclass
@@ -57,26 +59,48 @@ class Proposal:
     subject: PermissionSubject | None
     secret: bool = False
     sandboxable: bool = False
+    rebuildable: bool = False
 
 
 def decide(proposal: Proposal, *, mode: Mode, trusted: bool, remembered: Rules) -> Decision:
     """What is to happen with a prepared tool call. `trusted` is whether the user trusts the workspace."""
-    tool_name, subject = proposal.tool_name, proposal.subject
-    acting = _acting_mode(mode, trusted)
+    subject, acting = proposal.subject, _acting_mode(mode, trusted)
+    if (forbidden := _forbidden(proposal, acting, remembered)) is not None:
+        return forbidden
+    if acting == "full":
+        return Allow()
+    if remembered.asking(subject) is not None:
+        return Ask()
+    manner = _manner_of_mode(acting, proposal)
+    if manner is None and subject is not None:
+        manner = remembered.covers(proposal.tool_name, subject, trusted=trusted, secret=proposal.secret)
+    if manner is None or (manner == "rebuilt" and not proposal.rebuildable):
+        return Ask()
+    return Allow(manner)
+
+
+def _forbidden(proposal: Proposal, acting: Mode, remembered: Rules) -> Deny | None:
+    """What no answer could allow."""
+    name, subject = proposal.tool_name, proposal.subject
     if acting == "plan" and proposal.kind not in _READING:
         return Deny(
-            f'Mode "plan" only reads, so {tool_name} may not run. Describe what you would do instead; '
+            f'Mode "plan" only reads, so {name} may not run. Describe what you would do instead; '
             f'the user can switch to mode "ask" to have it done.'
         )
-    if acting == "full" or (not proposal.secret and _is_free(acting, proposal.kind, subject)):
-        return Allow()
-    if acting == "auto" and proposal.sandboxable and not proposal.secret:
-        return Allow("sandboxed")
-    if subject is None:
-        return Deny(f"{tool_name} touches a secret and does not say which, so nobody can be asked about it.")
-    if remembered.covers(tool_name, subject):
-        return Allow()
-    return Ask()
+    if (denied := remembered.denying(subject)) is not None:
+        return Deny(f'A rule of the user denies "{denied}". Do without it, or say what you need it for.')
+    if proposal.secret and subject is None and acting != "full":
+        return Deny(f"{name} touches a secret and does not say which, so nobody can be asked about it.")
+    return None
+
+
+def _manner_of_mode(mode: Mode, proposal: Proposal) -> Manner | None:
+    """How a mode lets a call run by itself; None where it does not."""
+    if proposal.secret:
+        return None
+    if _is_free(mode, proposal.kind, proposal.subject):
+        return "plain"
+    return "sandboxed" if mode == "auto" and proposal.sandboxable else None
 
 
 def _acting_mode(mode: Mode, trusted: bool) -> Mode:

@@ -1,114 +1,167 @@
-"""Answers that are remembered of a session.
+"""What a session goes by beside its mode: what the user has answered for good, and the rules the user has
+written.
 
-A rule covers exactly what the user saw: one command string in one folder, one file, one host of the web, one
-set of arguments. Never a beginning of it: behind an allowed beginning anything can follow.
+Deny goes before ask, and ask before allow. What is allowed for the session is kept here, what is allowed for
+longer in the store. A workspace that is not trusted knows only what was allowed in the session itself.
 """
 
-import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import assert_never
+from typing import Literal
 
-from agentd.protocol.messages import (
-    CommandSubject,
-    EditSubject,
-    FetchSubject,
-    McpSubject,
-    PermissionOption,
-    PermissionSubject,
-    ReadSubject,
+from agentd.config.command_rules import CommandRules, Words
+from agentd.permissions.found import finds
+from agentd.permissions.patterns import (
+    Pattern,
+    covering,
+    exact,
+    in_words,
+    is_lasting,
+    patterns_for,
 )
-from agentd.protocol.text import visible
-from agentd.workspace.paths import UriError, path_of
-from agentd.workspace.web_address import origin_of
+from agentd.permissions.store import Rule, RuleStore
+from agentd.protocol.messages import CommandSubject, PermissionOption, PermissionSubject
 
-_SHOWN = 200
-"""Characters of a command or address that a rule's words show; the question itself shows it whole."""
-
-_Key = tuple[str, ...]
+Covered = Literal["plain", "rebuilt"]
+"""How what a rule covers runs: "plain", as it stands, or "rebuilt", in the form that was judged."""
 
 
 class Rules:
-    """What the user allowed for the rest of the session."""
+    """The rules of one session in the workspace folder `root`.
 
-    def __init__(self) -> None:
-        self._keys: set[_Key] = set()
-
-    def remember(self, tool_name: str, subject: PermissionSubject) -> None:
-        """From now on exactly this needs no question."""
-        self._keys.add(_key(tool_name, subject))
-
-    def covers(self, tool_name: str, subject: PermissionSubject) -> bool:
-        """Whether exactly this was allowed before."""
-        return _key(tool_name, subject) in self._keys
-
-
-def rule_for(tool_name: str, subject: PermissionSubject, root: Path | None = None) -> str:
-    """In words what `Rules.remember` would cover. Files below `root` are named relative to it."""
-    match subject:
-        case CommandSubject():
-            where = _place(Path(subject.cwd), root)
-            suffix = "" if where == "." else f" (in {where})"
-            return f"exactly this command: {_shown(subject.command)}{suffix}"
-        case EditSubject():
-            return f"edits to {_file(subject.uri, root)} with {tool_name}"
-        case ReadSubject():
-            return f"reading {_file(subject.uri, root)} with {tool_name}"
-        case FetchSubject():
-            return f"fetching anything from {_shown(origin_of(subject.url))}"
-        case McpSubject():
-            return f"{_shown(subject.tool)} of {_shown(subject.server)} with exactly these arguments"
-        case _:
-            assert_never(subject)
-
-
-def options_for(
-    tool_name: str, subject: PermissionSubject, root: Path | None = None
-) -> tuple[PermissionOption, ...]:
-    """The answers a question offers: allow once, allow for this session, reject. None outlives it."""
-    return (
-        PermissionOption(option_id="allow_once", label="Allow once", kind="allow_once", scope="once"),
-        PermissionOption(
-            option_id="allow_always",
-            label="Allow for this session",
-            kind="allow_always",
-            scope="session",
-            rule=rule_for(tool_name, subject, root),
-        ),
-        PermissionOption(option_id="reject_once", label="Reject", kind="reject_once", scope="once"),
-    )
-
-
-def _key(tool_name: str, subject: PermissionSubject) -> _Key:
-    """What makes a subject the same as another, letter by letter."""
-    match subject:
-        case CommandSubject():
-            what: _Key = (subject.command, subject.cwd)
-        case EditSubject() | ReadSubject():
-            what = (subject.uri,)
-        case FetchSubject():
-            what = (origin_of(subject.url),)
-        case McpSubject():
-            what = (subject.server, subject.tool, json.dumps(subject.arguments, sort_keys=True))
-        case _:
-            assert_never(subject)
-    return (tool_name, subject.type, *what)
-
-
-def _file(uri: str, root: Path | None) -> str:
-    try:
-        return _place(path_of(uri), root)
-    except UriError:  # an unsaved document of the editor: its URI is its name
-        return _shown(uri)
-
-
-def _place(path: Path, root: Path | None) -> str:
-    return _shown(str(path.relative_to(root) if root and path.is_relative_to(root) else path))
-
-
-def _shown(text: str) -> str:
-    """Text that looks like what it is: escape codes, hidden letters and marks that turn text are spelled out.
-
-    Stricter than the workspace's `shown`, as an answer given here lasts.
+    `written` gives the rules of the configuration as they are now; `store` is None where nothing is kept.
     """
-    beginning = visible(text[:_SHOWN], kept="")
-    return beginning if len(text) <= _SHOWN else f"{beginning}… ({len(text)} characters)"
+
+    def __init__(
+        self,
+        root: Path = Path("/"),
+        store: RuleStore | None = None,
+        written: Callable[[], CommandRules] = CommandRules,
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._written = written
+        self._session: dict[str, Rule] = {}
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    def denying(self, subject: PermissionSubject | None) -> str | None:
+        """The written rule that denies this, in words."""
+        return self._speaking(self._written().deny, subject)
+
+    def asking(self, subject: PermissionSubject | None) -> str | None:
+        """The written rule that has the user asked about this, whatever else allows it."""
+        return self._speaking(self._written().ask, subject)
+
+    def _speaking(self, rules: tuple[Words, ...], subject: PermissionSubject | None) -> str | None:
+        if not isinstance(subject, CommandSubject):
+            return None
+        return next((" ".join(rule) for rule in rules if finds(rule, subject.command)), None)
+
+    def covers(
+        self, tool_name: str, subject: PermissionSubject, *, trusted: bool = True, secret: bool = False
+    ) -> Covered | None:
+        """How this runs without a question; None where no rule covers it."""
+        session = [p for rule in self._session.values() if rule.tool == tool_name for p in rule.patterns]
+        lasting: list[Pattern] = []
+        if trusted and not secret and self._store is not None:
+            rules = self._store.rules(self._root)
+            lasting = [p for rule in rules if rule.tool == tool_name for p in rule.patterns]
+        if not isinstance(subject, CommandSubject):
+            return "plain" if exact(subject) in (*session, *lasting) else None
+        if trusted:
+            lasting += [Pattern("argv", words) for words in self._written().allow]
+        if covering((*session, *lasting), subject, self._root) is not None:
+            return "rebuilt"
+        is_known = exact(subject) in session and patterns_for(subject, self._root)
+        return "plain" if is_known else None
+
+    # --- answering --------------------------------------------------------------------------------
+
+    def options(
+        self, tool_name: str, subject: PermissionSubject, *, trusted: bool = True, secret: bool = False
+    ) -> tuple[PermissionOption, ...]:
+        """The answers that a question offers: once, for the session, in this workspace, no.
+
+        What has to be asked about each time is not offered for longer than once.
+        """
+        patterns = patterns_for(subject, self._root) if self.asking(subject) is None else ()
+        options = [
+            PermissionOption(option_id="allow_once", label="Allow once", kind="allow_once", scope="once")
+        ]
+        words = in_words(patterns, tool_name, self._root)
+        if patterns:
+            options.append(
+                PermissionOption(
+                    option_id="allow_always",
+                    label="Allow for this session",
+                    kind="allow_always",
+                    scope="session",
+                    rule=words,
+                )
+            )
+        if is_lasting(patterns) and trusted and not secret and self._store is not None:
+            options.append(
+                PermissionOption(
+                    option_id="allow_workspace",
+                    label="Always allow in this workspace",
+                    kind="allow_always",
+                    scope="workspace",
+                    rule=words,
+                )
+            )
+        options.append(
+            PermissionOption(option_id="reject_once", label="Reject", kind="reject_once", scope="once")
+        )
+        return tuple(options)
+
+    def remember(
+        self, rule_id: str, tool_name: str, subject: PermissionSubject, option: PermissionOption, at: str
+    ) -> None:
+        """Take an answer for good. Raises StateError where it cannot be kept: it holds for the session."""
+        patterns = _told_by(option, tool_name, subject, self._root)
+        if option.kind != "allow_always" or not patterns:
+            return
+        if option.scope == "workspace" and self._store is not None:
+            rule = Rule(rule_id, "workspace", tool_name, patterns, at)
+            try:
+                self._store.add(rule, self._root)
+                return
+            except Exception:
+                self._session[rule_id] = Rule(rule_id, "session", tool_name, patterns, at)
+                raise
+        self._session[rule_id] = Rule(rule_id, "session", tool_name, patterns, at)
+
+    def recall(
+        self, rule_id: str, tool_name: str, subject: PermissionSubject, option: PermissionOption, at: str
+    ) -> None:
+        """Take an answer that was given before a restart, unless it was revoked or is kept elsewhere."""
+        if option.scope != "session" or (
+            self._store is not None and self._store.is_revoked(rule_id, self._root)
+        ):
+            return
+        self.remember(rule_id, tool_name, subject, option, at)
+
+    # --- looking and taking back ------------------------------------------------------------------
+
+    @property
+    def of_session(self) -> tuple[Rule, ...]:
+        """What was allowed for the session."""
+        return tuple(self._session.values())
+
+    def revoke(self, rule_id: str) -> bool:
+        """Take back what was allowed for the session; False where it is none of it. Raises StateError."""
+        if rule_id not in self._session:
+            return False
+        del self._session[rule_id]
+        if self._store is not None:
+            self._store.revoke_of_session(rule_id, self._root)
+        return True
+
+
+def _told_by(
+    option: PermissionOption, tool_name: str, subject: PermissionSubject, root: Path
+) -> tuple[Pattern, ...]:
+    """What an option covers: never more than its words say, whichever version of agentd wrote them."""
+    candidates = (patterns_for(subject, root), (exact(subject),))
+    return next((each for each in candidates if in_words(each, tool_name, root) == option.rule), ())

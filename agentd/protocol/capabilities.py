@@ -24,6 +24,8 @@ METHODS = (
     "agentd/schema",
     "agentd/credentials/set",
     "agentd/permission/respond",
+    "agentd/permissions/rules",
+    "agentd/permissions/revoke",
 )
 """The `agentd/*` requests that are answered."""
 

@@ -33,11 +33,14 @@ class Empty(Wire):
 
 
 class ClientOptions(Wire):
-    """What a client says of itself in `initializationOptions.agentd`."""
+    """What a client says of itself in `initializationOptions.agentd`.
+
+    Without `trusted`, what the user has told agentd of the workspace counts.
+    """
 
     model: str | None = absent()
     mode: Mode | None = absent()
-    trusted: bool = False
+    trusted: bool | None = absent()
     updates: Literal["all", "coalesced", "none"] = "all"
     permission: bool = False
     diagnostics: bool = False
@@ -232,6 +235,34 @@ class PermissionRespondParams(Wire):
     request_id: Id
     option_id: Id
     feedback: str | None = absent()
+
+
+class PermissionRulesParams(Wire):
+    """`agentd/permissions/rules`."""
+
+    workspace_uri: str | None = absent()
+
+
+class PermissionRule(Wire):
+    """What the user allowed for good. `pattern` says in words what it covers."""
+
+    rule_id: Id
+    scope: Literal["session", "workspace", "user"]
+    tool: str
+    pattern: str
+    created_at: str
+
+
+class PermissionRulesResult(Wire):
+    """`agentd/permissions/rules`."""
+
+    rules: Many[PermissionRule]
+
+
+class PermissionRevokeParams(Wire):
+    """`agentd/permissions/revoke`."""
+
+    rule_id: Id
 
 
 # --- the rest -------------------------------------------------------------------------------------

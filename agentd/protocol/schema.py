@@ -40,6 +40,8 @@ REQUESTS: dict[str, Exchange] = {
     "agentd/schema": Exchange(methods.Empty, ()),
     "agentd/credentials/set": Exchange(methods.CredentialsParams, (methods.Empty,)),
     "agentd/permission/respond": Exchange(methods.PermissionRespondParams, (methods.Empty,)),
+    "agentd/permissions/rules": Exchange(methods.PermissionRulesParams, (methods.PermissionRulesResult,)),
+    "agentd/permissions/revoke": Exchange(methods.PermissionRevokeParams, (methods.Empty,)),
 }
 """The requests a client sends; no result type: any JSON object."""
 

@@ -15,7 +15,9 @@ from anyio.abc import TaskGroup
 from agentd.config.folders import data_dir, home_dir, own_places
 from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
+from agentd.config.trust import Trust
 from agentd.config.variables import passed_variables, take_keys
+from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized
 from agentd.providers.apis import open_provider, open_recorded
@@ -157,7 +159,9 @@ def _assemble(
 ) -> _Server:
     settings = load(os.environ)
     take_keys(settings, start.secrets, os.environ)
-    connection = Connection(settings, start.allow_full)
+    rules = RuleStore.of_user(os.environ)
+    trust = Trust.of_user(os.environ, settings.trusted)
+    connection = Connection(settings, start.allow_full, trust, rules)
     engines = ConfiguredEngines(
         settings, lambda name: start.secrets.take(name, os.environ), _provider_opener(start)
     )
@@ -178,6 +182,7 @@ def _assemble(
         write_notes=WriteNotes(folder / "writes"),
         spills=folder / "output",
         sandbox=sandbox,
+        rules=rules,
     )
     tasks.start_soon(_sweep, house.write_notes, folder / "output")
     sessions = Sessions(folder / "sessions", house)

@@ -8,10 +8,21 @@ from typing import Any
 
 from pydantic import Field
 
+from agentd.config.command_rules import CommandRules
 from agentd.config.settings import Settings
+from agentd.config.trust import Trust
+from agentd.config.workspace_settings import (
+    FILE,
+    FOLDER,
+    UNSAID,
+    WorkspaceFile,
+    WorkspaceSettings,
+    is_there,
+)
+from agentd.permissions.store import RuleStore
 from agentd.protocol.capabilities import MAX_PROCESS_ID
 from agentd.protocol.errors import RpcError
-from agentd.protocol.messages import Mode
+from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import ClientOptions, Problem
 from agentd.protocol.wire import Many, Wire, absent
 from agentd.server.parsing import validate
@@ -87,10 +98,13 @@ def validate_options(options: Any, path: str) -> ClientOptions:
 class Connection:
     """The client's settings and folders; `sessions.house.Settings`."""
 
-    def __init__(self, settings: Settings, allow_full: bool) -> None:
-        self.trusted = False
+    def __init__(self, settings: Settings, allow_full: bool, trust: Trust, rules: RuleStore) -> None:
+        self.trusted: bool | None = None  # the client's own word on its workspace; None: it has said nothing
         self.options: ClientOptions | None = None
         self._settings = settings
+        self._trust = trust
+        self._rules = rules
+        self._files: dict[Path, WorkspaceFile] = {}  # of every workspace folder that was asked about
         self._allow_full = allow_full or settings.allow_full or settings.mode == "full"
         self._folders: dict[str, Path] = {}
         self._unusable: dict[str, str] = {}  # folders of the client that cannot be worked in, and why
@@ -104,7 +118,55 @@ class Connection:
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the user's configuration."""
         more = [Problem(severity="error", message=message) for message in self._unusable.values()]
+        more += [*self._trust.problems(), *self._rules.problems(self._roots)]
+        for root in self._roots:
+            more += self._workspace_problems(root)
         return (*self._settings.problems, *more)
+
+    # --- trust, and what a workspace may say --------------------------------------------------------
+
+    def trusts(self, root: Path) -> bool:
+        """Whether the user trusts a workspace folder: by the client's word, else by what agentd was told."""
+        return self._trust.trusts(root) if self.trusted is None else self.trusted
+
+    def workspace(self, root: Path) -> WorkspaceSettings:
+        """What the workspace says of itself: nothing, as long as it is not trusted."""
+        file = self._files.setdefault(root, WorkspaceFile(root))
+        return file.settings(self.default_mode) if self.trusts(root) else UNSAID
+
+    def rules(self, root: Path) -> CommandRules:
+        """The user's rules for commands, and those of the workspace that deny or ask."""
+        return self._settings.permissions.stricter(self.workspace(root).rules)
+
+    def model_in(self, root: Path) -> str | None:
+        """The model of new sessions: the client's, else the workspace's, else the user's."""
+        chosen = self.options.model if self.options is not None else None
+        return chosen or self.workspace(root).model or self._settings.model
+
+    def mode_in(self, root: Path) -> Mode:
+        """The mode of new sessions; a workspace can only make it stricter."""
+        return self.workspace(root).stricter_mode(self.default_mode)
+
+    def effort_in(self, root: Path) -> Effort | None:
+        """The effort of new sessions."""
+        return self.workspace(root).effort
+
+    def max_turns_in(self, root: Path) -> int | None:
+        """How many turns a prompt may take."""
+        return self.workspace(root).max_turns
+
+    @property
+    def _roots(self) -> tuple[Path, ...]:
+        return tuple(dict.fromkeys((*self._folders.values(), *self._files)))
+
+    def _workspace_problems(self, root: Path) -> tuple[Problem, ...]:
+        if self.trusts(root) or not is_there(root):
+            return self.workspace(root).problems
+        path = root / FOLDER / FILE
+        message = f"{path} is not read: the workspace is not trusted."
+        return (Problem(severity="info", message=message, uri=path.as_uri()),)
+
+    # --- what the client says -----------------------------------------------------------------------
 
     @property
     def default_model(self) -> str | None:
@@ -120,7 +182,7 @@ class Connection:
     def open(self, params: InitializeParams, options: ClientOptions | None) -> None:
         """Take what `initialize` says."""
         self.options = options
-        self.trusted = options.trusted if options is not None else False
+        self.trusted = options.trusted if options is not None else None
         folders = params.workspace_folders
         if folders is None and params.root_uri is not None:
             folders = (WorkspaceFolder(uri=params.root_uri),)

@@ -5,8 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio.to_thread
+
 from agentd import __version__
 from agentd.config.secrets import Secrets
+from agentd.config.state_file import StateError
+from agentd.permissions.patterns import in_words
 from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import initialize_result, position_encoding
 from agentd.protocol.errors import RpcError
@@ -66,6 +70,8 @@ class Methods:
             "agentd/schema": Method(wire.Empty, self.schema),
             "agentd/credentials/set": Method(wire.CredentialsParams, self.credentials_set),
             "agentd/permission/respond": Method(wire.PermissionRespondParams, self.permission_respond),
+            "agentd/permissions/rules": Method(wire.PermissionRulesParams, self.permission_rules),
+            "agentd/permissions/revoke": Method(wire.PermissionRevokeParams, self.permission_revoke),
         }
 
     def notices(self) -> Mapping[str, Notice]:
@@ -156,7 +162,7 @@ class Methods:
         if not blocks:
             raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
         self.house.check_mode(params.mode)
-        self.engines.engine(params.model or self.connection.default_model, params.effort)
+        self.engines.engine(params.model or self.connection.model_in(root), params.effort)
         new = await self.sessions.create(root, wire.SessionNewParams(), title_of_blocks(blocks))
         new.introduce()
         return new.session
@@ -268,6 +274,48 @@ class Methods:
         if not any(session.respond(params.request_id, answer) for session in self.sessions.opened):
             raise RpcError("permissionClosed", f'The question "{params.request_id}" is not open (any more).')
         return wire.Empty()
+
+    async def permission_rules(
+        self, params: wire.PermissionRulesParams, request: Request
+    ) -> wire.PermissionRulesResult:
+        """What the user allowed for good in a folder: for its open sessions, in it, and everywhere."""
+        root = self.connection.root(params.workspace_uri)
+        rules = [
+            rule
+            for session in self.sessions.opened
+            if session.root == root
+            for rule in session.rules.of_session
+        ]
+        if self.house.rules is not None:
+            rules += await anyio.to_thread.run_sync(self.house.rules.rules, root)
+        return wire.PermissionRulesResult(
+            rules=tuple(
+                wire.PermissionRule(
+                    rule_id=rule.rule_id,
+                    scope=rule.scope,
+                    tool=rule.tool,
+                    pattern=in_words(rule.patterns, rule.tool, root),
+                    created_at=rule.created_at,
+                )
+                for rule in rules
+            )
+        )
+
+    async def permission_revoke(self, params: wire.PermissionRevokeParams, request: Request) -> wire.Empty:
+        """Take a rule back; it covers nothing from the next tool call on."""
+        try:
+            if any(session.rules.revoke(params.rule_id) for session in self.sessions.opened):
+                return wire.Empty()
+            store = self.house.rules
+            if store is not None and await anyio.to_thread.run_sync(store.revoke, params.rule_id):
+                return wire.Empty()
+        except StateError as error:
+            raise RpcError("storage", str(error)) from error
+        raise RpcError(
+            "invalidParams",
+            f'/ruleId: there is no rule "{params.rule_id}"',
+            hint="agentd/permissions/rules tells which there are.",
+        )
 
     def background(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
         """Do something that nobody waits for; when it fails, the log says so and the daemon goes on."""

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Protocol
 
 from agentd.agent.host import Engine
+from agentd.config.command_rules import CommandRules
 from agentd.config.sources import Sources
+from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import Problem
@@ -33,9 +35,12 @@ class Engines(Protocol):
 class Settings(Protocol):
     """The settings that sessions look at; they may change while sessions live."""
 
-    @property
-    def trusted(self) -> bool:
-        """Whether the user trusts the workspace."""
+    def trusts(self, root: Path) -> bool:
+        """Whether the user trusts this workspace folder."""
+        ...
+
+    def rules(self, root: Path) -> CommandRules:
+        """The rules for commands that are written down: the user's, and stricter ones of the workspace."""
         ...
 
     @property
@@ -49,13 +54,24 @@ class Settings(Protocol):
         ...
 
     @property
-    def default_model(self) -> str | None:
-        """The model of new sessions."""
+    def default_mode(self) -> Mode:
+        """The mode that the user and the client want for new sessions."""
         ...
 
-    @property
-    def default_mode(self) -> Mode:
-        """The mode of new sessions."""
+    def model_in(self, root: Path) -> str | None:
+        """The model of new sessions in this workspace folder."""
+        ...
+
+    def mode_in(self, root: Path) -> Mode:
+        """The mode of new sessions in it."""
+        ...
+
+    def effort_in(self, root: Path) -> Effort | None:
+        """The effort of new sessions in it."""
+        ...
+
+    def max_turns_in(self, root: Path) -> int | None:
+        """How many turns a prompt may take in it, where that is said."""
         ...
 
 
@@ -64,7 +80,7 @@ class House:
     """What sessions are given.
 
     `start_soon` runs a task in the daemon's root task group. `spills` is the folder for output of commands
-    that is too long to be shown; None where none is kept.
+    that is too long to be shown; None where none is kept. `rules` keeps answers that outlive a session.
     """
 
     settings: Settings
@@ -78,6 +94,7 @@ class House:
     write_notes: WriteNotes = field(default_factory=WriteNotes)
     spills: Path | None = None
     sandbox: Sandbox | None = None
+    rules: RuleStore | None = None
     _told: list[bool] = field(default_factory=list)
 
     @property
@@ -110,9 +127,9 @@ class House:
         if "auto" in modes and self.sandbox is not None:
             await self.sandbox.status()
 
-    async def default_mode(self) -> Mode:
-        """The mode of a new session: `auto` without a sandbox acts as `ask`."""
-        mode = self.settings.default_mode
+    async def default_mode(self, root: Path) -> Mode:
+        """The mode of a new session in a workspace folder: `auto` without a sandbox acts as `ask`."""
+        mode = self.settings.mode_in(root)
         await self.find_out(mode)
         return "ask" if mode == "auto" and self._lack() is not None else mode
 

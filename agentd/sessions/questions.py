@@ -7,17 +7,19 @@ mode that makes the question idle. Anything but a well-formed allow is no permis
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 from anyio import CancelScope, get_cancelled_exc_class
 
 from agentd.agent.host import Verdict
+from agentd.config.sources import Sources
+from agentd.config.state_file import StateError
 from agentd.permissions.policy import Allow, Decision, Deny, Manner
-from agentd.permissions.rules import Rules, options_for
+from agentd.permissions.rules import Rules
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import DurableEvent, PermissionRequested, PermissionResolved
+from agentd.protocol.events import DurableEvent, Notice, PermissionRequested, PermissionResolved
 from agentd.protocol.messages import (
     PermissionOption,
     PermissionRequest,
@@ -43,7 +45,7 @@ class Asked:
     kind: ToolKind
     title: str
     subject: PermissionSubject
-    root: Path
+    options: tuple[PermissionOption, ...]
     judge: Callable[[], Decision]
     emit: Callable[[DurableEvent], Awaitable[None]]
 
@@ -77,10 +79,10 @@ class _Resolution:
 class Questions:
     """The questions of one session: those that stand open, and the answers given for good."""
 
-    def __init__(self, face: Face, new_id: Callable[[str], str]) -> None:
-        self.rules = Rules()
+    def __init__(self, face: Face, sources: Sources, rules: Rules | None = None) -> None:
+        self.rules = rules or Rules()
         self._face = face
-        self._new_id = new_id
+        self._sources = sources
         self._open: dict[str, _Open] = {}
 
     @property
@@ -88,10 +90,11 @@ class Questions:
         """The questions that stand open."""
         return tuple(question.request for question in self._open.values())
 
-    def recall(self, question: PermissionRequest, option_id: str) -> None:
-        """An answer given before a restart: what was allowed for good still is."""
-        if any(o.option_id == option_id and o.kind == "allow_always" for o in question.options):
-            self.rules.remember(question.tool_name, question.subject)
+    def recall(self, question: PermissionRequest, option_id: str, time: str) -> None:
+        """An answer given before a restart: what was allowed for the session still is."""
+        for option in question.options:
+            if option.option_id == option_id:
+                self.rules.recall(question.request_id, question.tool_name, question.subject, option, time)
 
     async def ask(self, asked: Asked) -> Verdict:
         """Put a question and wait for its answer, for as long as it takes; cancelling withdraws it."""
@@ -121,13 +124,13 @@ class Questions:
         return PermissionRequest(
             session_id=asked.session_id,
             prompt_id=asked.prompt_id,
-            request_id=self._new_id("q"),
+            request_id=self._sources.new_id("q"),
             tool_call_id=asked.call.id,
             tool_name=asked.call.name,
             title=asked.title,
             kind=asked.kind,
             subject=asked.subject,
-            options=options_for(asked.call.name, asked.subject, asked.root),
+            options=asked.options,
         )
 
     async def _ask_client(self, question: _Open) -> None:
@@ -153,7 +156,22 @@ class Questions:
             )
         )
         if option is not None and option.kind == "allow_always":
-            self.rules.remember(request.tool_name, request.subject)
+            await self._remember(request, option, emit)
+
+    async def _remember(
+        self,
+        request: PermissionRequest,
+        option: PermissionOption,
+        emit: Callable[[DurableEvent], Awaitable[None]],
+    ) -> None:
+        """Keep an answer for good. Where it cannot be kept for longer, it holds for the session."""
+        remember = self.rules.remember
+        rule = (request.request_id, request.tool_name, request.subject, option, self._sources.now())
+        try:
+            await anyio.to_thread.run_sync(remember, *rule)
+        except StateError as error:
+            message = f"The answer is remembered for this session only. {error}"
+            await emit(Notice(severity="warning", message=message))
 
     def respond(self, request_id: str, answer: PermissionAnswer) -> bool:
         """An answer by `agentd/permission/respond`; False when no such question stands open here.

@@ -97,7 +97,7 @@ class Run:
         self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
         self._live = LivePart()
         self._watchers: list[Callable[[DurableEvent], None]] = []
-        self._trusted = house.settings.trusted
+        self._trusted = house.settings.trusts(ground.root)
         self.is_safe = False  # whether its prompt is safe in the journal
         self._has_user_message = bool(blocks)
         user = None
@@ -107,7 +107,8 @@ class Run:
         settings = PromptSettings(
             model=self._engine.model.id, mode=self._current_mode(), effort=self._engine.effort
         )
-        self._loop = Loop(self, user, settings, params.max_turns or DEFAULT_MAX_TURNS)
+        max_turns = params.max_turns or house.settings.max_turns_in(ground.root) or DEFAULT_MAX_TURNS
+        self._loop = Loop(self, user, settings, max_turns)
 
     # --- what the session does with it ------------------------------------------------------------
 
@@ -198,7 +199,7 @@ class Run:
 
     def engine(self) -> Engine:
         """The model for the next turn. Trust that the user has given meanwhile counts from here on too."""
-        self._trusted = self._house.settings.trusted
+        self._trusted = self._house.settings.trusts(self._ground.root)
         return self._engine
 
     def system_prompt(self) -> str:
@@ -277,16 +278,17 @@ class Run:
         """Judge a prepared call, asking the user where need be."""
 
         proposal = Proposal(
-            call.name, tool.kind, action.subject, action.secret, sandboxable=action.sandboxed is not None
+            call.name,
+            tool.kind,
+            action.subject,
+            action.secret,
+            sandboxable=action.sandboxed is not None,
+            rebuildable=action.rebuilt is not None,
         )
+        rules = self._ground.questions.rules
 
         def judge() -> Decision:
-            return decide(
-                proposal,
-                mode=self._current_mode(),
-                trusted=self._trusted and self._house.settings.trusted,  # taken back, it is gone at once
-                remembered=self._ground.questions.rules,
-            )
+            return decide(proposal, mode=self._current_mode(), trusted=self._is_trusted(), remembered=rules)
 
         decision = judge()
         if isinstance(decision, Deny):
@@ -295,6 +297,7 @@ class Run:
             return Verdict(allowed=True, manner=decision.manner)
         if action.subject is None:
             return Verdict(False, f'Tool "{call.name}" needs the user\'s permission and cannot ask for it.')
+        options = rules.options(call.name, action.subject, trusted=self._is_trusted(), secret=action.secret)
         return await self._ground.questions.ask(
             Asked(
                 self._log.state.session_id,
@@ -303,11 +306,15 @@ class Run:
                 tool.kind,
                 title,
                 action.subject,
-                self._ground.root,
+                options,
                 judge,
                 self.emit,
             )
         )
+
+    def _is_trusted(self) -> bool:
+        """Trust that is given acts at the next turn, and once taken back it is gone at once."""
+        return self._trusted and self._house.settings.trusts(self._ground.root)
 
     def _current_mode(self) -> Mode:
         return self._mode or self._log.state.base.mode

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from agentd.agent.prompt_cut import PromptWatch
 from agentd.agent.request import project
+from agentd.permissions.rules import Rules
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import Notice, SessionChanged
 from agentd.protocol.messages import (
@@ -72,12 +73,13 @@ class Session:
         self._run: Run | None = None
         self._waiting: list[_Waiting] = []
         self._closed = False
-        self._questions = Questions(house.face, house.sources.new_id)
+        rules = Rules(root, house.rules, lambda: house.settings.rules(root))
+        self._questions = Questions(house.face, house.sources, rules)
         self._shell = Shell(house.start_soon, house.spills, is_reopened=bool(state.messages))
         watch = PromptWatch(state.cut_prompts)
         self._ground = Ground(root, self._log, house, self._questions, self._shell, watch)
-        for question, option_id in state.answers:
-            self._questions.recall(question, option_id)
+        for answer in state.answers:
+            self._questions.recall(*answer)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -275,6 +277,11 @@ class Session:
     def respond(self, request_id: str, answer: PermissionAnswer) -> bool:
         """An answer to an open question; False when it is none of this session's."""
         return self._questions.respond(request_id, answer)
+
+    @property
+    def rules(self) -> Rules:
+        """What the user allowed for good."""
+        return self._questions.rules
 
     async def close(self, stop: Stop = "aborted") -> None:
         """Cancel what runs, wait for it, stop what runs in the background, and let go of the journal."""

@@ -7,7 +7,7 @@ tool calls, questions) is kept too: recovery closes it.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agentd.agent.usage import add_usage
 from agentd.protocol.events import (
@@ -76,6 +76,14 @@ class OpenRun:
     changed: dict[str, FileAction] = field(default_factory=dict)
 
 
+class Answer(NamedTuple):
+    """A question, the option that was taken, and when."""
+
+    question: PermissionRequested
+    option_id: str
+    time: str
+
+
 class SessionState:
     """Everything known of a session."""
 
@@ -85,7 +93,7 @@ class SessionState:
         self.updated_at = ""
         self.messages: list[Message] = []
         self.prompts: dict[str, PromptEntry] = {}
-        self.answers: list[tuple[PermissionRequested, str]] = []  # questions with the option that was taken
+        self.answers: list[Answer] = []
         self.run: OpenRun | None = None
         self.usage: Usage | None = None
         self.todo: tuple[TodoItem, ...] = ()
@@ -161,7 +169,7 @@ class SessionState:
         elif isinstance(event, MessageEnd):
             self._add_message(event.message)
         elif isinstance(event, PermissionResolved):
-            self._resolve(event)
+            self._resolve(event, entry.time)
         elif isinstance(event, TodoChanged):
             self.todo = event.items
         elif isinstance(event, PermissionRequested):
@@ -176,10 +184,10 @@ class SessionState:
         if isinstance(message, AssistantMessage):
             self._call_ids.update(call.id for call in message.calls)
 
-    def _resolve(self, event: PermissionResolved) -> None:
+    def _resolve(self, event: PermissionResolved, time: str) -> None:
         question = self._questions.pop(event.request_id, None)
         if question is not None and event.option_id is not None:
-            self.answers.append((question, event.option_id))
+            self.answers.append(Answer(question, event.option_id, time))
 
     def _end(self, event: AgentEnd) -> None:
         if self.run is None:

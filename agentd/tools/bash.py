@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from agentd.permissions.patterns import rebuilt
 from agentd.protocol.messages import CommandSubject, ToolKind
 from agentd.protocol.text import visible
 from agentd.tools.background import started
@@ -113,15 +114,26 @@ class Bash:
             raise ToolError(f"The workspace folder {context.root} does not exist any more.")
         cwd, note = await anyio.to_thread.run_sync(context.shell.directory.look, context.root)
         before = [] if note is None else [note]
-        if arguments.get("run_in_background"):
-            run = partial(self._start, command, timeout_ms, context, cwd, before)
-        else:
-            run = partial(self._run, command, timeout_ms or DEFAULT_TIMEOUT_MS, context, cwd, before)
         reason = (arguments.get("unsandboxed") or "").strip() or None
+        subject = CommandSubject(command=command, cwd=_told(cwd), reason=reason)
+
+        async def run(text: str = command, sandbox: Sandbox | None = None) -> ToolResult:
+            if arguments.get("run_in_background"):
+                return await self._start(text, timeout_ms, context, cwd, before, sandbox)
+            return await self._run(text, timeout_ms or DEFAULT_TIMEOUT_MS, context, cwd, before, sandbox)
+
+        async def run_rebuilt() -> ToolResult:
+            text = rebuilt(subject, context.root)
+            if text is None:
+                raise ToolError("The command is not what the rule has judged any more. Run it once more.")
+            return await run(text)
+
+        is_sandboxable = reason is None and self._has_sandbox
         return Action(
             run=run,
-            subject=CommandSubject(command=command, cwd=_told(cwd), reason=reason),
-            sandboxed=partial(run, sandbox=self._sandbox) if reason is None and self._has_sandbox else None,
+            subject=subject,
+            sandboxed=partial(run, sandbox=self._sandbox) if is_sandboxable else None,
+            rebuilt=run_rebuilt if reason is None else None,
         )
 
     @property

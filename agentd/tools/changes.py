@@ -65,7 +65,7 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
         return ToolResult.text(_told(place, done), EditDetails(files=(done.change,)))
 
     subject = EditSubject(uri=place.uri, patch=prepared.change.patch)
-    return Action(run, subject, secret=holds_secrets(place) or _is_in_git(place))
+    return Action(run, subject, secret=holds_secrets(place) or _is_guarded(place))
 
 
 async def _refuse_unsaved(context: ToolContext, place: Place) -> None:
@@ -132,6 +132,6 @@ def _told(place: Place, done: _Prepared) -> str:
     return f"{verb} {place.shown} ({f'{detail}, {counts}' if detail else counts})."
 
 
-def _is_in_git(place: Place) -> bool:
-    # Hooks and settings there run as commands, so a change is asked about as for a secret.
-    return any(folded(part) == ".git" for part in place.parts)
+def _is_guarded(place: Place) -> bool:
+    # Git's hooks and settings run as commands, and ours say how we work: asked about as secrets are.
+    return any(folded(part) in (".git", ".agentd") for part in place.parts)

@@ -15,6 +15,10 @@ _IN_DIRECTORY = frozenset(
     {(".git", "config"), (".docker", "config.json"), (".kube", "config"), (".cargo", "credentials")}
 )
 
+# Programs' own folders, where any file may matter: (directory, directory in it). Agentd's hold what the user
+# allows and trusts; where the home folder is the workspace, they are in it.
+_OWN_FOLDERS = frozenset({(".config", "gcloud"), (".config", "agentd"), ("share", "agentd")})
+
 _NAMES = frozenset(
     {
         ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf",
@@ -50,6 +54,13 @@ _PATTERNS = re.compile(
 )
 _HARMLESS = re.compile(r"(^|[._-])(example|sample|template)([._-]|$)")
 
+GLOBS: tuple[str, ...] = (
+    *sorted(_NAMES | _DIRECTORIES), ".env*", "*.env", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+    "*.pem", "*.key", "*.p12", "*.pfx",
+    "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.tfvars", ".git", ".docker", ".kube",
+)  # fmt: skip
+"""All these names, and some that are harmless, as globs for programs that walk a tree themselves."""
+
 
 def is_secret(parts: Sequence[str]) -> bool:
     """Whether a file with these path components, as far as names tell, holds secrets, in any case."""
@@ -68,5 +79,5 @@ def is_secret(parts: Sequence[str]) -> bool:
 def _directories(parts: tuple[str, ...]) -> tuple[bool, str]:
     """Whether all that is in these directories is secret, and the name of the innermost."""
     names = [part.casefold() for part in parts]
-    is_secret = any(name in _DIRECTORIES for name in names) or (".config", "gcloud") in pairwise(names)
+    is_secret = any(name in _DIRECTORIES for name in names) or not _OWN_FOLDERS.isdisjoint(pairwise(names))
     return is_secret, names[-1] if names else ""

@@ -153,3 +153,27 @@ def test_keys_of_the_command_cannot_be_read_by_what_the_model_runs(place: Place)
     )
     assert (code, out) == (0, "Done.\n")
     assert "canary-value" not in (place.project / "seen").read_text(errors="replace")
+
+
+def test_a_refused_command_says_which_rule_would_allow_it_and_then_it_does(place: Place) -> None:
+    ls = call("bash", command="ls | wc -l")
+    code, _, err = place.run(ls, text("I could not."))
+    assert code == 0
+    rules = "`agentd permissions allow ls` with `agentd permissions allow wc` and --trust"
+    assert f"{rules} or --mode full --allow-full --trust would allow it" in err
+    for rule in ("ls", "wc"):
+        subprocess.run(
+            [*AGENTD, "permissions", "-C", place.project, "allow", rule], env=place.env, check=True
+        )
+    code, _, err = place.run(ls, text("Done."))
+    assert "Refused" in err, "the folder is not trusted"
+    subprocess.run([*AGENTD, "trust", "add", place.project], env=place.env, check=True)
+    code, out, err = place.run(ls, text("Done."))
+    assert (code, out) == (0, "Done.\n")
+    assert "Refused" not in err
+
+
+def test_a_command_that_no_rule_can_cover_says_so_by_naming_none(place: Place) -> None:
+    _, _, err = place.run(call("bash", command="cat .env > x"), text("No."), options=("--trust",))
+    assert "--mode full --allow-full would allow it" in err
+    assert "agentd permissions" not in err

@@ -376,6 +376,8 @@ async def test_every_method_speaks_the_protocol(tmp_path: Path) -> None:
         assert await client.schema() == {"$defs": {}}
         await client.set_credentials("p", "secret")
         await client.respond_permission("q1", "yes")
+        assert (await client.permission_rules()).rules[0].pattern == "git log with reading options"
+        await client.revoke_permission("r1")
         client.set_trusted(True)
         await client.close_session(session.session_id)
     methods = [message["method"] for message in received(tmp_path)]

@@ -80,6 +80,16 @@ def test_the_configuration_example_is_one_without_problems(tmp_path: Path) -> No
     assert settings.providers["local"].models["qwen3-coder"].max_output == 8192
 
 
+def test_the_example_of_rules_is_one_without_problems(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    (example,) = [block for block in blocks("toml") if "[permissions]" in block]
+    config.write_text(example)
+    settings = load({"AGENTD_CONFIG": str(config)})
+    assert settings.problems == ()
+    rules = settings.permissions
+    assert (len(rules.deny), len(rules.ask), len(rules.allow)) == (2, 1, 2)
+
+
 def test_the_readme_names_every_tool_and_no_other() -> None:
     from agentd.tools.builtin import builtin_tools
     from agentd.workspace.process import Processes

@@ -317,6 +317,13 @@ TOOL = {
     "source": "builtin",
     "available": True,
 }
+RULE = {
+    "ruleId": "r1",
+    "scope": "user",
+    "tool": "bash",
+    "pattern": "git log with reading options",
+    "createdAt": TIME,
+}
 RESULTS = {
     "agentd/session/new": lambda p: {"session": session("s2")},
     "agentd/session/list": lambda p: {"sessions": [session("s1")]},
@@ -332,6 +339,8 @@ RESULTS = {
     "agentd/schema": lambda p: {"$defs": {}},
     "agentd/credentials/set": lambda p: {},
     "agentd/permission/respond": lambda p: {},
+    "agentd/permissions/rules": lambda p: {"rules": [RULE]},
+    "agentd/permissions/revoke": lambda p: {},
 }  # fmt: skip
 
 

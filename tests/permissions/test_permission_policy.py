@@ -1,10 +1,12 @@
 """The whole table of modes, kinds, trust and secrets."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+from agentd.config.command_rules import CommandRules
 from agentd.permissions.policy import Allow, Ask, Decision, Deny, Proposal, decide
 from agentd.permissions.rules import Rules
 from agentd.protocol.messages import (
@@ -20,7 +22,7 @@ from agentd.protocol.messages import (
 
 READ = ReadSubject(uri="file:///w/a.py")
 EDIT = EditSubject(uri="file:///w/a.py", patch="+x")
-COMMAND = CommandSubject(command="make", cwd="/w")
+COMMAND = CommandSubject(command="make > log", cwd="/w")
 FETCH = FetchSubject(url="https://example.org")
 MCP = McpSubject(server="s", tool="t", arguments={})
 
@@ -30,7 +32,7 @@ READING = ("read", "search", "think")
 
 
 def decided(mode: Mode, kind: ToolKind, subject: PermissionSubject | None, **options: Any) -> Decision:
-    about = {name: options.pop(name) for name in ("secret", "sandboxable") if name in options}
+    about = {name: options.pop(name) for name in ("secret", "sandboxable", "rebuildable") if name in options}
     given: dict[str, Any] = {"trusted": True, "remembered": Rules(), **options}
     return decide(Proposal("tool", kind, subject, **about), mode=mode, **given)
 
@@ -97,22 +99,55 @@ def test_plan_denies_with_the_mode_the_tool_and_the_way_out() -> None:
         assert words in decision.reason
 
 
+def remembering(*subjects: PermissionSubject) -> Rules:
+    """The rules of a session in which these were allowed."""
+    rules = Rules(Path("/w"))
+    for number, subject in enumerate(subjects):
+        (option,) = [o for o in rules.options("tool", subject) if o.scope == "session"]
+        rules.remember(f"q{number}", "tool", subject, option, "")
+    return rules
+
+
 def test_a_remembered_answer_spares_the_question() -> None:
-    rules = Rules()
-    for subject in (COMMAND, READ, EDIT):
-        rules.remember("tool", subject)
-    allowed = decided("ask", "execute", COMMAND, remembered=rules)
-    assert isinstance(allowed, Allow)
+    rules = remembering(COMMAND, READ, EDIT)
+    assert decided("ask", "execute", COMMAND, remembered=rules) == Allow()
     assert word(decided("plan", "read", READ, secret=True, remembered=rules)) == "allow"
     assert decided("edit", "edit", EDIT, remembered=rules) == Allow()  # the mode allows it by itself
     other = CommandSubject(command="make; rm -rf /", cwd="/w")
     assert decided("ask", "execute", other, remembered=rules) == Ask()
 
 
+def test_what_a_rule_has_judged_runs_rebuilt_or_not_at_all() -> None:
+    rules = remembering(CommandSubject(command="make", cwd="/w"))
+    make = CommandSubject(command="make", cwd="/w")
+    assert decided("ask", "execute", make, remembered=rules, rebuildable=True) == Allow("rebuilt")
+    assert decided("ask", "execute", make, remembered=rules, rebuildable=False) == Ask()
+    assert decided("auto", "execute", make, remembered=rules, rebuildable=True, sandboxable=True) == Allow(
+        "sandboxed"
+    )
+
+
+def written(**rules: tuple[tuple[str, ...], ...]) -> Rules:
+    return Rules(Path("/w"), None, lambda: CommandRules(**rules))
+
+
+def test_a_rule_that_denies_holds_in_every_mode() -> None:
+    rules = written(deny=(("make",),))
+    for mode, trusted in product(MODES, (False, True)):
+        decision = decided(mode, "execute", COMMAND, remembered=rules, sandboxable=True, trusted=trusted)
+        assert isinstance(decision, Deny)
+        assert mode == "plan" or 'denies "make"' in decision.reason
+
+
+def test_a_rule_that_asks_holds_in_every_mode_but_full() -> None:
+    rules = written(ask=(("make",),), allow=(("make", "*"),))
+    for mode in MODES:
+        told = word(decided(mode, "execute", COMMAND, remembered=rules, sandboxable=True, rebuildable=True))
+        assert told == {"plan": "deny", "full": "allow"}.get(mode, "ask")
+
+
 def test_no_remembered_answer_makes_plan_write() -> None:
-    rules = Rules()
-    for subject in (COMMAND, EDIT):
-        rules.remember("tool", subject)
+    rules = remembering(COMMAND, EDIT)
     for kind in KINDS:
         if kind not in READING:
             assert word(decided("plan", kind, COMMAND, remembered=rules)) == "deny"
@@ -136,9 +171,16 @@ def test_auto_runs_in_the_sandbox_what_can_run_there_and_asks_about_the_rest() -
 
 def test_what_was_allowed_to_run_outside_covers_no_other_command() -> None:
     outside = COMMAND.model_copy(update={"reason": "it has to"})
-    rules = Rules()
-    rules.remember("tool", outside)
+    rules = remembering(outside)
     other = outside.model_copy(update={"command": f"{outside.command} install"})
-    assert decided("auto", "execute", other, remembered=rules) == Ask()
+    assert decided("auto", "execute", other, remembered=rules, rebuildable=True) == Ask()
     assert decided("auto", "execute", outside, remembered=rules) == Allow("plain")
     assert decided("auto", "execute", COMMAND, sandboxable=True, remembered=rules) == Allow("sandboxed")
+
+
+def test_a_rule_for_a_command_does_not_let_it_out_of_the_sandbox() -> None:
+    make = CommandSubject(command="make", cwd="/w")
+    rules = remembering(make)
+    assert decided("ask", "execute", make, remembered=rules, rebuildable=True) == Allow("rebuilt")
+    outside = make.model_copy(update={"reason": "it has to"})
+    assert decided("auto", "execute", outside, remembered=rules, rebuildable=True) == Ask()

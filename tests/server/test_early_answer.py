@@ -17,6 +17,8 @@ from server.pipes import Sent
 from agentd.boot import _answer_early
 from agentd.config.secrets import Secrets
 from agentd.config.settings import load
+from agentd.config.trust import Trust
+from agentd.permissions.store import RuleStore
 from agentd.protocol.capabilities import FEATURES, METHODS, NOTIFICATIONS
 from agentd.protocol.frames import FrameReader, Oversized, encode
 from agentd.server.connection import Connection
@@ -49,7 +51,9 @@ class Home:
     def __init__(self, folder: Path, tasks: Any) -> None:
         self.sent = Sent()
         environment = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-        connection = Connection(load(environment), allow_full=False)
+        connection = Connection(
+            load(environment), False, Trust(folder / "trust.json"), RuleStore(folder / "permissions")
+        )
         self.door = Door(self.sent, tasks, lambda clean: None)  # type: ignore[arg-type]  # in place of a pipe
         self.lifetime = Lifetime(tasks.start_soon)
         self.methods = Methods(

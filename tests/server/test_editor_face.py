@@ -10,7 +10,7 @@ import pytest
 from pydantic_core import to_json
 from server.pipes import Client, all_sent, outbox
 
-from agentd.permissions.rules import options_for
+from agentd.permissions.rules import Rules
 from agentd.protocol.events import EventNotification, MessageDelta, MessageUpdate, TurnStart
 from agentd.protocol.messages import CommandSubject, EditSubject, PermissionRequest
 from agentd.protocol.methods import ClientOptions, PermissionAnswer, SessionGetParams
@@ -175,7 +175,7 @@ def question(subject: Any = None) -> PermissionRequest:
         title="make",
         kind="execute",
         subject=subject,
-        options=options_for("bash", subject),
+        options=Rules().options("bash", subject),
     )
 
 

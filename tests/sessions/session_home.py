@@ -14,7 +14,9 @@ from agent.loop_host import FakeTool
 from anyio.abc import TaskGroup
 
 from agentd.agent.host import Engine
+from agentd.config.command_rules import CommandRules
 from agentd.config.sources import Sources
+from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import EventNotification, SessionChanged
 from agentd.protocol.messages import CommandSubject, Effort, PermissionRequest
@@ -101,7 +103,28 @@ class FakeSettings:
         self.allow_full = True
         self.default_model: str | None = "scripted/none"
         self.default_mode: Any = "full"
+        self.default_effort: Any = None
+        self.max_turns: int | None = None
         self.problems: tuple[Any, ...] = ()
+        self.written = CommandRules()
+
+    def trusts(self, root: Path) -> bool:
+        return self.trusted
+
+    def rules(self, root: Path) -> CommandRules:
+        return self.written
+
+    def model_in(self, root: Path) -> str | None:
+        return self.default_model
+
+    def mode_in(self, root: Path) -> Any:
+        return self.default_mode
+
+    def effort_in(self, root: Path) -> Any:
+        return self.default_effort
+
+    def max_turns_in(self, root: Path) -> int | None:
+        return self.max_turns
 
 
 class Home:
@@ -124,6 +147,7 @@ class Home:
             environment={},
             sources=Sources(),
             start_soon=tasks.start_soon,
+            rules=RuleStore(folder / "data" / "permissions"),
         )
         self.sessions = Sessions(folder / "data" / "sessions", self.house)
         self._scripts = 0

@@ -8,7 +8,7 @@ from agent.loop_host import FakeTool
 from pydantic_core import from_json, to_json
 from sessions.session_home import COMMAND, calling, entries, home, prompt, tool_call
 
-from agentd.permissions.rules import options_for
+from agentd.permissions.rules import Rules
 from agentd.protocol import events as e
 from agentd.protocol.messages import (
     AssistantMessage,
@@ -42,7 +42,7 @@ QUESTION: dict[str, Any] = {
     "title": "make",
     "kind": "execute",
     "subject": COMMAND,
-    "options": options_for("bash", COMMAND),
+    "options": Rules().options("bash", COMMAND),
 }
 SESSION = Session(
     session_id="s1",

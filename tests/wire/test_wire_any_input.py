@@ -22,6 +22,8 @@ METHODS = [
     "agentd/tools",
     "agentd/credentials/set",
     "agentd/permission/respond",
+    "agentd/permissions/rules",
+    "agentd/permissions/revoke",
     "textDocument/hover",
     "workspace/executeCommand",
     "textDocument/didOpen",
@@ -38,7 +40,7 @@ NAMES = [
     "sessionId", "promptId", "prompt", "model", "mode", "title", "workspaceUri", "limit", "cursor", "before",
     "wait", "whenBusy", "maxTurns", "requestId", "optionId", "provider", "secret", "text", "type", "uri",
     "textDocument", "contentChanges", "range", "start", "end", "line", "character", "version", "event",
-    "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted",
+    "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted", "ruleId",
 ]  # fmt: skip
 
 TEXTS = st.one_of(

@@ -1,0 +1,68 @@
+"""Rules for commands as people write them: `[permissions]` with `deny`, `ask` and `allow`.
+
+A rule is the beginning of a command, word by word: `git push`, `npm test`. What it covers is said in
+`permissions/patterns.py`.
+"""
+
+import shlex
+from dataclasses import dataclass
+
+from agentd.config.provider_settings import not_known
+from agentd.config.toml_table import Table, shown
+
+Words = tuple[str, ...]
+
+_KINDS = ("deny", "ask", "allow")
+_SIGNS = set(";|&<>()$`\n\\")
+
+
+@dataclass(frozen=True)
+class CommandRules:
+    """The words of each rule. Deny goes before ask, ask before allow."""
+
+    deny: tuple[Words, ...] = ()
+    ask: tuple[Words, ...] = ()
+    allow: tuple[Words, ...] = ()
+
+    def stricter(self, other: "CommandRules") -> "CommandRules":
+        """These rules, and of the others those that forbid or ask."""
+        return CommandRules(self.deny + other.deny, self.ask + other.ask, self.allow)
+
+
+NO_RULES = CommandRules()
+
+
+def command_rules(top: Table, kinds: tuple[str, ...] = _KINDS) -> CommandRules:
+    """The rules that a document holds; what is wrong is complained of and left out."""
+    table = top.table("permissions")
+    if table is None:
+        return CommandRules()
+    for name, _ in table.unknown(_KINDS):
+        table.complain(name, not_known(name, _KINDS))
+    return CommandRules(**{kind: _rules(table, kind) for kind in kinds})
+
+
+def _rules(table: Table, kind: str) -> tuple[Words, ...]:
+    found = []
+    for text in table.texts(kind) or ():
+        words = rule_words(text)
+        if isinstance(words, str):
+            table.complain(kind, f"{shown(text)} {words}")
+        else:
+            found.append(words)
+    return tuple(found)
+
+
+def rule_words(text: str) -> Words | str:
+    """The words of a rule, or what is wrong with it."""
+    if set(text) & _SIGNS:
+        return "has to be the beginning of one plain command: words, without operators, variables or escapes"
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError:
+        return "has a quote that does not end"
+    if not words or not words[0] or words[0].startswith(("*", "-")) or "=" in words[0]:
+        return "has to begin with the name of a program"
+    if "*" in words[:-1]:
+        return 'may have "*" only as its last word, for any words that follow'
+    return words

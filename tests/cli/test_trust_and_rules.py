@@ -1,0 +1,118 @@
+"""`agentd trust` and `agentd permissions`."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+AGENTD = [sys.executable, "-P", "-m", "agentd"]
+DEADLINE = 60
+
+
+class User:
+    """Somebody with a home folder, a project in it, and nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        self.home = path / "home"
+        self.project = self.home / "project"
+        self.project.mkdir(parents=True)
+        (path / "config.toml").touch()
+        self.config = path / "config.toml"
+        self._env = {
+            **os.environ,
+            "HOME": str(self.home),
+            "AGENTD_CONFIG": str(self.config),
+            "AGENTD_DATA": str(path / "data"),
+            "AGENTD_MODEL": "",
+        }
+
+    def run(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr."""
+        done = subprocess.run(
+            [*AGENTD, *map(str, arguments)],
+            env=self._env,
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> User:
+    return User(Path(os.path.realpath(tmp_path)))
+
+
+def test_trust_is_added_listed_and_removed(user: User) -> None:
+    assert user.run("trust") == (0, "", "")
+    assert user.run("trust", "add", ".") == (0, f"Trusted: {user.project}\n", "")
+    user.config.write_text(f"trusted = [{json.dumps(str(user.home / 'src'))}]\n")
+    _, out, _ = user.run("trust", "list")
+    assert re.findall(r"(\S+) +trusted +(.+)", out) == [
+        (str(user.project), "agentd trust"),
+        (str(user.home / "src"), "configuration"),
+    ]
+    _, out, _ = user.run("trust", "list", "--json")
+    assert json.loads(out)[0] == {"folder": str(user.project), "trusted": True, "by": "agentd trust"}
+    assert user.run("trust", "remove", ".") == (0, "No longer trusted: .\n", "")
+    assert user.run("trust", "remove", ".")[::2] == (1, "agentd: . was not trusted.\n")
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"), [("/", "everything"), ("~", "home folder"), ("/none", "no folder")]
+)
+def test_what_cannot_be_trusted_is_refused_with_the_reason(user: User, folder: str, why: str) -> None:
+    code, out, err = user.run("trust", "add", user.home if folder == "~" else folder)
+    assert (code, out) == (1, "")
+    assert why in err
+    assert user.run("trust")[1] == ""
+
+
+@pytest.mark.parametrize("arguments", [["trust", "add"], ["trust", "list", "x"], ["trust", "x"],
+                                       ["permissions", "revoke"], ["permissions", "list", "x"],
+                                       ["permissions", "allow", "ls; rm"], ["permissions", "allow", "sudo *"],
+                                       ["permissions", "-C", "/none"]])  # fmt: skip
+def test_wrong_usage_is_exit_code_2(user: User, arguments: list[str]) -> None:
+    code, out, err = user.run(*arguments)
+    assert (code, out) == (2, "")
+    assert err
+
+
+def test_a_damaged_store_is_told(user: User) -> None:
+    user.run("trust", "add", ".")
+    (path,) = (user.home.parent / "data").glob("trust.json")
+    path.write_text("{")
+    code, out, _ = user.run("doctor")
+    assert (code, "Repair it or remove it" in out) == (1, True)
+    for arguments in (["trust"], ["trust", "add", "."], ["trust", "remove", "."]):
+        code, out, err = user.run(*arguments)
+        assert (code, out) == (1, "")
+        assert "Repair it or remove it" in err
+
+
+def test_rules_are_made_listed_and_revoked(user: User) -> None:
+    assert user.run("permissions") == (0, "", "")
+    code, out, _ = user.run("permissions", "allow", "git log")
+    assert (code, out.partition(": ")[2]) == (0, "git log with reading options\n")
+    assert user.run("permissions", "--user", "allow", "make *")[0] == 0
+    _, out, _ = user.run("permissions", "list")
+    rows = re.findall(r"^(\S+) +(workspace|user) +bash +(.+)$", out, re.MULTILINE)
+    assert [row[1:] for row in rows] == [
+        ("workspace", "git log with reading options"),
+        ("user", "make with any words behind it"),
+    ]
+    _, out, _ = user.run("permissions", "-C", user.home, "--json")
+    assert [rule["scope"] for rule in json.loads(out)["rules"]] == ["user"]
+    code, out, _ = user.run("permissions", "revoke", rows[0][0])
+    assert (code, len(out.splitlines())) == (0, 1)
+    code, _, err = user.run("permissions", "revoke", rows[0][0])
+    assert code == 1
+    assert "there is no rule" in err
