@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 from agentd.config.sources import Sources
 from agentd.permissions.policy import Manner
 from agentd.protocol.events import DurableEvent, LiveEvent
-from agentd.protocol.messages import Effort, Message, ToolCall
+from agentd.protocol.messages import Effort, Message, ToolCall, UserMessage
 from agentd.providers.base import Model, Provider
 from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 
@@ -69,6 +69,14 @@ class Host(Protocol):
 
     def unique_call_id(self, wanted: str | None) -> str:
         """An id that no other tool call of the session has: the provider's own where it is free."""
+        ...
+
+    def claim_steer(self) -> bool:
+        """Whether a message of the user waits to be said in this run. Then it will be: see `next_steer`."""
+        ...
+
+    def next_steer(self) -> UserMessage | None:
+        """The next message that the user wants said now; emitting its `message_end` takes it, for good."""
         ...
 
     def tool_context(self, output: LiveOutput) -> ToolContext:

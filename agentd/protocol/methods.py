@@ -129,6 +129,33 @@ class SessionGetResult(Wire):
     seq: int
 
 
+class SessionAttachParams(Wire):
+    """`agentd/session/attach`. `after_seq` is the number of the last durable event that the client has."""
+
+    session_id: Id
+    after_seq: int = Field(default=0, ge=0)
+
+
+class AttachResult(Wire):
+    """Either all durable events behind `after_seq`, as `agentd/event` told them, or the session as it is now.
+
+    The next durable event is `seq` + 1, the next update goes on at the offsets of `partial`.
+    """
+
+    kind: Literal["replay", "snapshot"]
+    events: Many[dict[str, Any]] | None = absent()
+    pending: Many[PermissionRequest] | None = absent()
+    partial: Partial | None = absent()
+    snapshot: SessionGetResult | None = absent()
+    seq: int
+
+
+class SessionExportResult(Wire):
+    """A session as Markdown."""
+
+    text: str
+
+
 class SessionUpdateParams(Wire):
     """`agentd/session/update`."""
 
@@ -165,7 +192,10 @@ class PromptParams(Wire):
 
 
 class PromptResult(Wire):
-    """How a run ended."""
+    """How a run ended. `outcome` and `run_prompt_id` are there where another prompt's run took this one.
+
+    `restored` are the steers that an interruption gives back.
+    """
 
     session_id: Id
     prompt_id: Id
@@ -176,6 +206,9 @@ class PromptResult(Wire):
     turns: int
     seq: int
     error: RunError | None = absent()
+    outcome: Literal["steered"] | None = absent()
+    run_prompt_id: Id | None = absent()
+    restored: Many[QueuedPrompt] | None = absent()
 
 
 class PromptAccepted(Wire):
@@ -185,6 +218,7 @@ class PromptAccepted(Wire):
     prompt_id: Id
     outcome: Literal["started", "queued", "steered"]
     seq: int
+    restored: Many[QueuedPrompt] | None = absent()
 
 
 class CancelParams(Wire):
@@ -202,6 +236,22 @@ class CancelResult(Wire):
     quiescent: bool
     prompt_id: Id | None = absent()
     restored: Many[QueuedPrompt] = ()
+
+
+class QueueUpdateParams(Wire):
+    """`agentd/queue/update`. `prompt_id` is needed by edit, remove and move; without it, run means all."""
+
+    session_id: Id
+    op: Literal["edit", "remove", "move", "clear", "run"]
+    prompt_id: Id | None = absent()
+    prompt: Text | Many[ContentBlock] | None = absent()
+    index: int | None = Field(default=None, ge=0, exclude_if=lambda value: value is None)
+
+
+class QueueResult(Wire):
+    """The queue as it is now."""
+
+    queue: Many[QueuedPrompt]
 
 
 # --- permissions ----------------------------------------------------------------------------------

@@ -17,7 +17,11 @@ METHODS = [
     "agentd/session/list",
     "agentd/session/get",
     "agentd/session/update",
+    "agentd/session/attach",
+    "agentd/session/export",
     "agentd/session/close",
+    "agentd/session/delete",
+    "agentd/queue/update",
     "agentd/tools",
     "agentd/credentials/set",
     "agentd/permission/respond",
@@ -38,6 +42,7 @@ NAMES = [
     "wait", "whenBusy", "maxTurns", "requestId", "optionId", "provider", "secret", "text", "type", "uri",
     "textDocument", "contentChanges", "range", "start", "end", "line", "character", "version", "event",
     "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted",
+    "op", "index", "afterSeq", "keepQueue",
 ]  # fmt: skip
 
 TEXTS = st.one_of(
