@@ -1,4 +1,4 @@
-"""One question to a daemon that is started for it: what `sessions` and `models` have in common."""
+"""One question to a daemon that is started for it, and its answer as a table or as JSON."""
 
 import json
 import sys

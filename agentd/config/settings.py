@@ -34,7 +34,8 @@ __all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Setti
 MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
-_TOP = ("model", "mode", "allow_full", "providers")
+_TOP = ("model", "mode", "allow_full", "retention_days", "providers")
+DEFAULT_RETENTION_DAYS = 90
 _MAX_BYTES = 1024 * 1024
 _Providers = dict[str, ProviderSettings]
 _MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
@@ -45,9 +46,10 @@ class Settings:
     """What is in force, and why.
 
     `model` is "provider/model". `providers` are those of the file, `built_in` the others that there are.
-    `path` is the file that was read, None where there was none. `origins` says of `model`, `mode`,
-    `allow_full` and each `providers.<name>` that is not plainly built in where it comes from:
-    `<file>:<line>`, `environment <variable>` or `default`.
+    `path` is the file that was read, None where there was none. `retention_days` is how old sessions may
+    grow before `agentd sessions prune` removes them. `origins` says of `model`, `mode`, `allow_full` and each
+    `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
+    `environment <variable>` or `default`.
     """
 
     model: str | None = None
@@ -58,6 +60,7 @@ class Settings:
     path: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     built_in: Mapping[str, ProviderSettings] = field(default_factory=plain_built_in)
+    retention_days: int = DEFAULT_RETENTION_DAYS
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -139,6 +142,7 @@ def _settings(
         top.complain(name, not_known(name, _TOP))
     model, model_origin = _model(top, environ)
     mode, allow_full = _mode(top)
+    retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
     providers, beside, variables = _providers(top, environ)
     origins = {
         "model": model_origin,
@@ -154,7 +158,9 @@ def _settings(
         },
     }
     problems = _sorted(document.problems)
-    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside)
+    return Settings(
+        model, mode or "ask", allow_full, providers, problems, path, origins, beside, retention_days
+    )
 
 
 def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:
