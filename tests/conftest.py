@@ -8,6 +8,27 @@ from wire.harness import Daemon
 from wire.home import Home
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Long tests run at night, and whenever somebody asks for them."""
+    parser.addoption("--nightly", action="store_true", help="run the tests marked nightly as well")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests out unless they are asked for."""
+    if config.getoption("--nightly") or "nightly" in config.getoption("-m"):
+        return
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.skip(reason="takes minutes; --nightly runs it"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out: a test that nobody knows of is none."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    if left_out := sum("nightly" in report.keywords for report in skipped):
+        terminalreporter.write_line(f"{left_out} tests marked nightly were left out: --nightly runs them")
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
     """A place for the daemons of one test."""
