@@ -165,7 +165,7 @@ class Loop:
                     (), "error", _Outcome("max_turns"), _Ending(error_message=LIMIT_REACHED)
                 )
                 return
-            await self._say_steers()
+            await self._say_steer()
 
     async def _emit_owed(self) -> None:
         await self._room()
@@ -183,14 +183,17 @@ class Loop:
         self._exchange = self._new_exchange()
         await self._emit_now(TurnStart(turn=self._turn))
 
-    async def _say_steers(self) -> None:
-        """Say what the user wants said meanwhile: each whole or, where a cancel comes first, not at all."""
-        while self._host.claim_steer():
-            await self._room()
-            await anyio.lowlevel.checkpoint_if_cancelled()
-            message = self._host.next_steer()
-            if message is None:
-                return
+    async def _say_steer(self) -> None:
+        """Say what the user wants said meanwhile: whole or, where a cancel comes first, not at all.
+
+        Each turn takes one, so that each gets an answer; the next waits for the next turn.
+        """
+        if not self._host.claim_steer():
+            return
+        await self._room()
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        message = self._host.next_steer()
+        if message is not None:
             with CancelScope(shield=True):
                 for event in _whole(message):
                     await self._emit_now(event)

@@ -13,14 +13,15 @@ def users(host: MemoryHost) -> list[str]:
     return [block.text for block in said if isinstance(block, TextContent)]
 
 
-async def test_a_steer_is_said_at_the_next_turn() -> None:
-    host = MemoryHost(calls(("a", "echo", "{}")), text("done"), tools=[FakeTool()])
+async def test_each_turn_takes_one_steer_and_each_gets_an_answer() -> None:
+    host = MemoryHost(calls(("a", "echo", "{}")), text("one"), text("two"), tools=[FakeTool()])
     host.steers = ["wait", "and look"]
     end = await host.run()
-    assert (end.stop_reason, end.turns) == ("stop", 2)
+    assert (end.stop_reason, end.turns) == ("stop", 3)
     assert users(host) == ["go", "wait", "and look"]
-    turn = words(host.events)[words(host.events).index("turn_start", 3) :]
-    assert turn[:5] == ["turn_start", "start(user)", "end(user)", "start(user)", "end(user)"]
+    said = words(host.events)
+    turns = [said[n + 1 : n + 4] for n, word in enumerate(said) if word == "turn_start"]
+    assert turns == [["start(user)", "end(user)", "start(assistant)"]] * 3
 
 
 async def test_an_answer_behind_which_a_steer_waits_is_not_the_last() -> None:

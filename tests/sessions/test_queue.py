@@ -276,22 +276,21 @@ async def test_a_prompt_that_is_about_to_begin_waits_no_more(tmp_path: Path) -> 
 
 
 async def test_a_steer_is_said_right_after_the_next_turn_start(tmp_path: Path) -> None:
-    async with held(tmp_path, "one") as busy:
+    async with held(tmp_path, "one", "two") as busy:
         steers = [await busy.queued(f"steer {n}", f"s{n}", "steer") for n in range(2)]
         mark = len(busy.living.face.events)
         busy.release.set()
         first = await busy.first.result()
         results = [await each.result() for each in steers]
-        turn = ["turn_start", *["start(user)", "end(user)", "queue_changed"] * 2, "start(assistant)"]
         after = words(busy.living.face.events[mark:])
-        start = after.index("turn_start")
-        assert after[start : start + len(turn)] == turn
-        assert busy.requests == [["first"], ["first", "steer 0", "steer 1"]]
+        turns = [after[n + 1 : n + 5] for n, word in enumerate(after) if word == "turn_start"]
+        assert turns == [["start(user)", "end(user)", "queue_changed", "start(assistant)"]] * 2
+        assert busy.requests == [["first"], ["first", "steer 0"], ["first", "steer 0", "steer 1"]]
         assert [(r.prompt_id, r.outcome, r.run_prompt_id, r.text) for r in results] == [
-            ("s0", "steered", "p1", "one"),
-            ("s1", "steered", "p1", "one"),
+            ("s0", "steered", "p1", "two"),
+            ("s1", "steered", "p1", "two"),
         ]
-        assert (first.outcome, first.turns, results[0].seq) == (None, 2, first.seq)
+        assert (first.outcome, first.turns, results[0].seq) == (None, 3, first.seq)
         session_id = busy.session.session_id
         for n, result in enumerate(results):
             assert await finished(busy.session, f"steer {n}", prompt_id=f"s{n}") == result
