@@ -13,7 +13,7 @@ from sessions.prompting import Later, finished, later, refused
 from sessions.session_home import Home, assert_whole_journal, calling, home, prompt, tool_call
 
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import AgentEnd, AgentStart, EventNotification, MessageEnd, QueueChanged
+from agentd.protocol.events import AgentEnd, AgentStart, EventNotification, MessageEnd, Notice, QueueChanged
 from agentd.protocol.messages import (
     AssistantMessage,
     CommandContent,
@@ -132,18 +132,21 @@ async def test_nothing_of_the_next_run_comes_before_the_responses_of_the_last(tm
     async with held(tmp_path, "one", "two") as busy:
         answered: list[str] = []
         joined = [busy.beside("first", "p1") for _ in range(3)]
-        await busy.queued("second", "p2")
+        busy.beside([], "p2", when_busy="queue")  # which has nothing to go on from, and is told so at once
+        await busy.living.face.until("queue_changed")
+        await busy.queued("third", "p3")
         publish = busy.living.face.publish
 
         def note(notification: EventNotification) -> None:
             publish(notification)
-            if isinstance(notification.event, AgentStart):
+            if isinstance(notification.event, AgentStart | Notice):
                 answered.extend("late" for each in (busy.first, *joined) if not each.results)
 
         busy.living.face.publish = note  # type: ignore[method-assign]  # to look at that moment
         busy.release.set()
         await busy.living.face.until("agent_end", 2)
         assert answered == []
+        assert busy.starts == ["p1", "p3"]
         assert [each.results[0].text for each in joined] == ["one"] * 3
 
 
@@ -247,15 +250,16 @@ async def test_a_run_that_fails_does_not_stop_the_queue(tmp_path: Path) -> None:
 
 async def test_a_prompt_that_is_about_to_begin_waits_no_more(tmp_path: Path) -> None:
     """Between a run's end and the next `agent_start` the queue can change around the prompt that begins."""
-    async with held(tmp_path, "one", "two", "three", "four") as busy:
+    async with held(tmp_path, "one", "two", "five", "three", "four") as busy:
         second, third = await busy.queued("second", "p2"), await busy.queued("third", "p3")
+        fifth = await busy.queued("fifth", "p5")
         changed: list[Any] = []
         start_soon = busy.living.house.start_soon
 
         async def change() -> None:
             with pytest.raises(RpcError):
                 busy.update("remove", "p2")
-            changed.append(busy.update("move", "p3", index=0))
+            changed.append(busy.update("move", "p5", index=0))
             changed.append(busy.beside("fourth", "p4", when_busy="queue"))
 
         def starting(function: Any, *args: Any) -> None:
@@ -267,9 +271,10 @@ async def test_a_prompt_that_is_about_to_begin_waits_no_more(tmp_path: Path) -> 
         object.__setattr__(busy.living.house, "start_soon", starting)
         busy.release.set()
         assert [(await each.result()).text for each in (busy.first, second, third)] == ["one", "two", "three"]
-        assert changed[1] == ["p3"]
+        assert changed[1] == ["p5", "p3"]
+        assert (await fifth.result()).text == "five"
         assert (await changed[2].result()).text == "four"
-        assert busy.starts == ["p1", "p2", "p3", "p4"]
+        assert busy.starts == ["p1", "p2", "p5", "p3", "p4"]
 
 
 # --- steer ----------------------------------------------------------------------------------------
