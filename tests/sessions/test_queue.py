@@ -257,9 +257,11 @@ async def test_a_prompt_that_is_about_to_begin_waits_no_more(tmp_path: Path) -> 
         start_soon = busy.living.house.start_soon
 
         async def change() -> None:
+            assert busy.starts == ["p1"], "it has not begun"
             with pytest.raises(RpcError):
                 busy.update("remove", "p2")
             changed.append(busy.update("move", "p5", index=0))
+            assert busy.ids == ["p2", "p5", "p3"], "a kill that comes now finds it in the queue"
             changed.append(busy.beside("fourth", "p4", when_busy="queue"))
 
         def starting(function: Any, *args: Any) -> None:
