@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -12,27 +11,27 @@ from wire.home import Home
 # A slow machine is no failure: how long an example takes says nothing about whether it is right.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
-LEFT_OUT = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--nightly", action="store_true", help="also run the tests that take minutes")
+    """Long tests run at night, and whenever somebody asks for them."""
+    parser.addoption("--nightly", action="store_true", help="run the tests marked nightly as well")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked nightly are left out unless asked for."""
-    nightly = [item for item in items if item.get_closest_marker("nightly")]
-    if nightly and not config.getoption("--nightly"):
-        config.stash[LEFT_OUT] = len(nightly)
-        config.hook.pytest_deselected(items=nightly)
-        items[:] = [item for item in items if item not in nightly]
+    """Leave the long tests out unless they are asked for."""
+    if config.getoption("--nightly") or "nightly" in config.getoption("-m"):
+        return
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.skip(reason="takes minutes; --nightly runs it"))
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    if count := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(
-            f"{count} left out: marked nightly, they take minutes; pytest --nightly runs them"
-        )
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out: a test that nobody knows of is none."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    if left_out := sum("nightly" in report.keywords for report in skipped):
+        terminalreporter.write_line(f"{left_out} tests marked nightly were left out: --nightly runs them")
 
 
 @pytest.fixture

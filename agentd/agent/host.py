@@ -8,7 +8,7 @@ from agentd.agent.prompt_cut import PromptWatch
 from agentd.config.sources import Sources
 from agentd.permissions.policy import Manner
 from agentd.protocol.events import DurableEvent, LiveEvent
-from agentd.protocol.messages import Effort, Message, ToolCall
+from agentd.protocol.messages import Effort, Message, ToolCall, UserMessage
 from agentd.providers.base import Model, Provider
 from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 
@@ -79,6 +79,14 @@ class Host(Protocol):
 
     def learn_window(self, model: Model, tokens: int) -> None:
         """A server has said how large a model's context window is."""
+        ...
+
+    def claim_steer(self) -> bool:
+        """Whether a message of the user waits to be said in this run. Then it will be: see `next_steer`."""
+        ...
+
+    def next_steer(self) -> UserMessage | None:
+        """The next message that the user wants said now; emitting its `message_end` takes it, for good."""
         ...
 
     def tool_context(self, output: LiveOutput) -> ToolContext:

@@ -165,6 +165,7 @@ class Loop:
                     (), "error", _Outcome("max_turns"), _Ending(error_message=LIMIT_REACHED)
                 )
                 return
+            await self._say_steer()
 
     async def _emit_owed(self) -> None:
         await self._room()
@@ -181,6 +182,21 @@ class Loop:
         self._turn_open, self._answered = True, False
         self._exchange = self._new_exchange()
         await self._emit_now(TurnStart(turn=self._turn))
+
+    async def _say_steer(self) -> None:
+        """Say what the user wants said meanwhile: whole or, where a cancel comes first, not at all.
+
+        Each turn takes one, so that each gets an answer; the next waits for the next turn.
+        """
+        if not self._host.claim_steer():
+            return
+        await self._room()
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        message = self._host.next_steer()
+        if message is not None:
+            with CancelScope(shield=True):
+                for event in _whole(message):
+                    await self._emit_now(event)
 
     async def _end_turn(self) -> None:
         assert self._answer is not None
@@ -245,7 +261,8 @@ class Loop:
     ) -> AssistantMessage:
         """Complete the open turn's assistant message, beginning it first where it has not begun.
 
-        The last message of a run fixes the outcome in the same step: no wait lies between.
+        The last message of a run fixes the outcome in the same step: no wait lies between. An answer after
+        which the user wants something said is not the last one.
         """
         engine = self._engine or self._host.engine()
         message_id = await self._exchange.begin(engine)
@@ -263,11 +280,16 @@ class Loop:
             timestamp=self._host.sources.now(),
             provider_data=ending.provider_data,
         )
-        self._outcome = outcome
+        self._outcome = None if outcome is not None and self._goes_on(outcome) else outcome
         self._answer, self._answered = message, True
         self._usage = add_usage(self._usage, message.usage)
         await self._emit_now(MessageEnd(message=message))
         return message
+
+    def _goes_on(self, outcome: _Outcome) -> bool:
+        """Whether the run takes another turn, though the model has come to an end, for what the user says."""
+        may = outcome.stop in ("stop", "length", "refusal") and not self._closing
+        return may and self._turn < self._max_turns and self._host.claim_steer()
 
     # --- one tool call ----------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ COMMANDS = {
     "serve": "speak the protocol on stdin and stdout (what `agentd` without a command does)",
     "run": "run one prompt here and print the answer",
     "demo": "watch an agent repair a small project; needs no network and no key",
-    "sessions": "list the sessions of a folder",
+    "sessions": "list, show, export and remove sessions",
     "models": "list the models that can be used",
     "trust": "list or change the folders that you trust",
     "permissions": "list or change what you allowed for good",

@@ -1,4 +1,4 @@
-"""One question to a daemon that is started for it: what `sessions` and `models` have in common."""
+"""One question to a daemon that is started for it, and its answer as a table or as JSON."""
 
 import json
 import sys
@@ -55,11 +55,16 @@ def inquire(
     except (RpcError, ConnectionLost, NoAnswer, OSError) as error:
         print(f"agentd: {error}", file=sys.stderr)
         return 1
+    show(said, told, rows)
+    return 0
+
+
+def show(said: Namespace, told: "Answer", rows: "Callable[[Answer], Rows]") -> None:
+    """Print an answer as the options want it."""
     if said.json:
         print(json.dumps(told.model_dump(mode="json"), ensure_ascii=False))
     else:
         print_table(rows(told))
-    return 0
 
 
 def print_table(rows: Sequence[tuple[str, ...]]) -> None:

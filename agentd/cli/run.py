@@ -70,6 +70,8 @@ class Order:
     json: bool
     record: str | None
     """The absolute path of a file that there is not."""
+    goes_on: bool = False
+    session: str | None = None
 
 
 def main(argv: list[str]) -> int:
@@ -93,6 +95,11 @@ def _parse(argv: list[str]) -> Order | int:
     parser.add_argument("prompt", help="what to do; - reads it from stdin")
     parser.add_argument("-C", dest="folder", metavar="DIR", default=".", help="the folder to work in")
     parser.add_argument("-m", "--model", help='the model as "provider/model"; agentd models lists them')
+    session = parser.add_mutually_exclusive_group()
+    session.add_argument(
+        "-c", "--continue", dest="goes_on", action="store_true", help="go on with the folder's latest session"
+    )
+    session.add_argument("--session", metavar="ID", help="go on with this session of the folder")
     parser.add_argument("--mode", choices=MODES, help="the permission mode, see below")
     parser.add_argument("--json", action="store_true", help="print events and result as lines of JSON")
     parser.add_argument("--max-turns", type=_positive, metavar="N", help="the most model requests to make")
@@ -120,6 +127,8 @@ def _parse(argv: list[str]) -> Order | int:
         said.allow_full,
         said.json,
         record,
+        said.goes_on,
+        said.session,
     )
 
 
@@ -252,8 +261,15 @@ async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "Prom
         Path(order.folder), command=command, env=environ, options=options, on_permission=questions.answer
     ) as client:
         interrupt.client = client
+        session_id, workspace_uri = await _session(order, client)
         async with client.stream(
-            order.prompt, everything=True, mode=order.mode, max_turns=order.max_turns
+            order.prompt,
+            everything=True,
+            session_id=session_id,
+            workspace_uri=workspace_uri,
+            model=order.model if session_id is not None else None,
+            mode=order.mode,
+            max_turns=order.max_turns,
         ) as run:
             interrupt.run = run
             await (_print_json(run, view, questions) if order.json else _print(run, view, questions))
@@ -266,6 +282,24 @@ def _is_trusted(folder: Path) -> bool:
     from agentd.config.trust import Trust
 
     return Trust.of_user(os.environ, load(os.environ).trusted).trusts(folder)
+
+
+async def _session(order: Order, client: "Client") -> tuple[str | None, str | None]:
+    """The session to go on with and its folder, None where the prompt makes one. Raises `RpcError`."""
+    import anyio
+
+    from agentd.client import RpcError
+
+    if not order.goes_on and order.session is None:
+        return None, None
+    folder = (await anyio.Path(order.folder).resolve()).as_uri()
+    if order.session is not None:
+        return order.session, folder
+    found = await client.list_sessions(folder, limit=1)
+    if not found.sessions:
+        hint = "Leave --continue out to begin one."
+        raise RpcError("sessionNotFound", "There is no session in this folder to go on with.", hint=hint)
+    return found.sessions[0].session_id, folder
 
 
 async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> None:

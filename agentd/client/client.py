@@ -13,8 +13,9 @@ from agentd.client.daemon import Daemon
 from agentd.client.event_stream import EventStream
 from agentd.client.link import Link, OnEvent, OnPermission
 from agentd.client.prompt_run import SETTLE_SECONDS, PromptRun
-from agentd.protocol.messages import ContentBlock, Effort, Mode, Session
+from agentd.protocol.messages import ContentBlock, Effort, Mode, QueuedPrompt, Session
 from agentd.protocol.methods import (
+    AttachResult,
     CancelParams,
     CancelResult,
     ClientOptions,
@@ -28,6 +29,10 @@ from agentd.protocol.methods import (
     PromptAccepted,
     PromptParams,
     PromptResult,
+    QueueResult,
+    QueueUpdateParams,
+    SessionAttachParams,
+    SessionExportResult,
     SessionGetParams,
     SessionGetResult,
     SessionListParams,
@@ -45,6 +50,7 @@ from agentd.protocol.wire import Wire
 
 Result = TypeVar("Result", bound=Wire)
 WhenBusy = Literal["reject", "queue", "steer", "interrupt"]
+QueueOp = Literal["edit", "remove", "move", "clear", "run"]
 
 
 class PromptOptions(TypedDict, total=False):
@@ -187,6 +193,14 @@ class Client:
         params = SessionGetParams(session_id=session_id, before=before, limit=limit)
         return await self._typed("agentd/session/get", params, SessionGetResult)
 
+    async def attach_session(self, session_id: str, *, after_seq: int = 0) -> AttachResult:
+        """Open a session, get its durable events behind `after_seq` (or a snapshot), and all that follows.
+
+        `EventNotification.model_validate` makes events of what `events` holds.
+        """
+        params = SessionAttachParams(session_id=session_id, after_seq=after_seq)
+        return await self._typed("agentd/session/attach", params, AttachResult)
+
     async def update_session(self, session_id: str, **options: Unpack[SessionOptions]) -> Session:
         """Set title, model, mode or effort of a session."""
         params = SessionUpdateParams.model_validate({"session_id": session_id, **options})
@@ -195,6 +209,29 @@ class Client:
     async def close_session(self, session_id: str) -> None:
         """Close a session, which cancels what it runs; it opens again at its next use."""
         await self.request("agentd/session/close", _wire(SessionParams(session_id=session_id)))
+
+    async def export_session(self, session_id: str) -> str:
+        """A session as Markdown."""
+        params = SessionParams(session_id=session_id)
+        return (await self._typed("agentd/session/export", params, SessionExportResult)).text
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a session for good; what it runs is cancelled."""
+        await self.request("agentd/session/delete", _wire(SessionParams(session_id=session_id)))
+
+    async def update_queue(
+        self,
+        session_id: str,
+        op: QueueOp,
+        prompt_id: str | None = None,
+        *,
+        prompt: Prompt | None = None,
+        index: int | None = None,
+    ) -> tuple[QueuedPrompt, ...]:
+        """Edit, remove, move, clear or run what waits in a session; gives what waits then."""
+        said = {"session_id": session_id, "op": op, "prompt_id": prompt_id, "prompt": prompt, "index": index}
+        params = QueueUpdateParams.model_validate(said)
+        return (await self._typed("agentd/queue/update", params, QueueResult)).queue
 
     # --- the rest of the protocol -----------------------------------------------------------------
 

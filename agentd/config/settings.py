@@ -40,8 +40,12 @@ __all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Setti
 MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
-_TOP = ("model", "mode", "allow_full", "trusted", "permissions", "sandbox", "providers", "environment")
+_TOP = (
+    "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "retention_days", "providers",
+    "environment",
+)  # fmt: skip
 _ENVIRONMENT = ("pass",)
+DEFAULT_RETENTION_DAYS = 90
 _MAX_BYTES = 1024 * 1024
 _NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
 _Providers = dict[str, ProviderSettings]
@@ -53,11 +57,12 @@ class Settings:
     """What is in force, and why.
 
     `model` is "provider/model". `trusted` are folders the user trusts, resolved. `permissions` are the user's
-    rules for commands, `sandbox` is what commands in mode `auto` may do. `providers` are those of
-    the file, `built_in` the others that there are. `path` is the file that was read, None where there was
-    none. `passed` are the variables that commands get besides those that every command gets. `origins` says
-    of `model`, `mode`, `allow_full`, `environment.pass` and each `providers.<name>` that is not plainly built
-    in where it comes from: `<file>:<line>`, `environment <variable>` or `default`.
+    rules for commands, `sandbox` is what commands in mode `auto` may do. `providers` are those of the file,
+    `built_in` the others that there are. `path` is the file that was read, None where there was none.
+    `passed` are the variables that commands get besides those that every command gets. `retention_days` is
+    how old sessions may grow before `agentd sessions prune` removes them. `origins` says of `model`, `mode`,
+    `allow_full`, `environment.pass` and each `providers.<name>` that is not plainly built in where it comes
+    from: `<file>:<line>`, `environment <variable>` or `default`.
     """
 
     model: str | None = None
@@ -72,6 +77,7 @@ class Settings:
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     trusted: tuple[Path, ...] = ()
     permissions: CommandRules = NO_RULES
+    retention_days: int = DEFAULT_RETENTION_DAYS
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -155,6 +161,7 @@ def _settings(
     mode, allow_full = _mode(top)
     trusted = _trusted(top, environ)
     rules = command_rules(top)
+    retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
     origins = {
@@ -187,6 +194,7 @@ def _settings(
         sandbox,
         trusted,
         rules,
+        retention_days,
     )
 
 

@@ -40,7 +40,7 @@ class StateFile:
         """The document, not to be changed; empty where there is none. Raises StateError."""
         try:
             status = os.stat(self.path, follow_symlinks=False)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # the latter where there is no place for it
             self._status, self._document = None, {}
             return {}
         except OSError as error:

@@ -17,7 +17,11 @@ METHODS = (
     "agentd/session/list",
     "agentd/session/get",
     "agentd/session/update",
+    "agentd/session/attach",
+    "agentd/session/export",
     "agentd/session/close",
+    "agentd/session/delete",
+    "agentd/queue/update",
     "agentd/status",
     "agentd/models",
     "agentd/tools",
@@ -32,7 +36,7 @@ METHODS = (
 NOTIFICATIONS = ("agentd/trust/didChange",)
 """The `agentd/*` notifications that are acted on."""
 
-FEATURES: dict[str, Any] = {"permissions": True, "images": True}
+FEATURES: dict[str, Any] = {"permissions": True, "images": True, "queue": True, "steer": True, "attach": True}
 """Optional parts of the protocol that work in this version."""
 
 MAX_PROCESS_ID = 2**31 - 1

@@ -132,6 +132,33 @@ class SessionGetResult(Wire):
     seq: int
 
 
+class SessionAttachParams(Wire):
+    """`agentd/session/attach`. `after_seq` is the number of the last durable event that the client has."""
+
+    session_id: Id
+    after_seq: int = Field(default=0, ge=0)
+
+
+class AttachResult(Wire):
+    """Either all durable events behind `after_seq`, as `agentd/event` told them, or the session as it is now.
+
+    The next durable event is `seq` + 1, the next update goes on at the offsets of `partial`.
+    """
+
+    kind: Literal["replay", "snapshot"]
+    events: Many[dict[str, Any]] | None = absent()
+    pending: Many[PermissionRequest] | None = absent()
+    partial: Partial | None = absent()
+    snapshot: SessionGetResult | None = absent()
+    seq: int
+
+
+class SessionExportResult(Wire):
+    """A session as Markdown."""
+
+    text: str
+
+
 class SessionUpdateParams(Wire):
     """`agentd/session/update`."""
 
@@ -177,7 +204,11 @@ class Problem(Wire):
 
 
 class PromptResult(Wire):
-    """How a run ended. `problems`: what is wrong with the set-up, told with the first answer of a process."""
+    """How a run ended. `outcome` and `run_prompt_id` are there where another prompt's run took this one.
+
+    `restored` are the steers that an interruption gives back. `problems` is what is wrong with the set-up,
+    told with the first answer of a process.
+    """
 
     session_id: Id
     prompt_id: Id
@@ -189,6 +220,9 @@ class PromptResult(Wire):
     seq: int
     error: RunError | None = absent()
     problems: Many[Problem] | None = absent()
+    outcome: Literal["steered"] | None = absent()
+    run_prompt_id: Id | None = absent()
+    restored: Many[QueuedPrompt] | None = absent()
 
 
 class PromptAccepted(Wire):
@@ -199,6 +233,7 @@ class PromptAccepted(Wire):
     outcome: Literal["started", "queued", "steered"]
     seq: int
     problems: Many[Problem] | None = absent()
+    restored: Many[QueuedPrompt] | None = absent()
 
 
 class CancelParams(Wire):
@@ -216,6 +251,22 @@ class CancelResult(Wire):
     quiescent: bool
     prompt_id: Id | None = absent()
     restored: Many[QueuedPrompt] = ()
+
+
+class QueueUpdateParams(Wire):
+    """`agentd/queue/update`. `prompt_id` is needed by edit, remove and move; without it, run means all."""
+
+    session_id: Id
+    op: Literal["edit", "remove", "move", "clear", "run"]
+    prompt_id: Id | None = absent()
+    prompt: Text | Many[ContentBlock] | None = absent()
+    index: int | None = Field(default=None, ge=0, exclude_if=lambda value: value is None)
+
+
+class QueueResult(Wire):
+    """The queue as it is now."""
+
+    queue: Many[QueuedPrompt]
 
 
 # --- permissions ----------------------------------------------------------------------------------

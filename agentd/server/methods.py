@@ -29,10 +29,10 @@ from agentd.server.progress import Progress, ProgressTokens, Token
 from agentd.server.trace import trace_level
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
-from agentd.sessions.run import Run
-from agentd.sessions.session import Session, blocks_of
-from agentd.sessions.state import title_of_blocks
+from agentd.sessions.prompts import blocks_of, title_of_blocks
+from agentd.sessions.session import Session
 from agentd.sessions.store import Sessions
+from agentd.sessions.submission import Submission
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,11 @@ class Methods:
             "agentd/session/list": Method(wire.SessionListParams, self.session_list),
             "agentd/session/get": Method(wire.SessionGetParams, self.session_get),
             "agentd/session/update": Method(wire.SessionUpdateParams, self.session_update),
+            "agentd/session/attach": Method(wire.SessionAttachParams, self.session_attach),
+            "agentd/session/export": Method(wire.SessionParams, self.session_export),
             "agentd/session/close": Method(wire.SessionParams, self.session_close),
+            "agentd/session/delete": Method(wire.SessionParams, self.session_delete),
+            "agentd/queue/update": Method(wire.QueueUpdateParams, self.queue_update),
             "agentd/status": Method(wire.Empty, self.status),
             "agentd/models": Method(wire.ModelsParams, self.models),
             "agentd/tools": Method(wire.ToolsParams, self.tools),
@@ -117,26 +121,26 @@ class Methods:
         session = await self._session_for(params)
         self.sessions.used(session)
         if params.work_done_token is None or params.wait != "completed":
-            return await session.prompt(params, lambda run: request.on_cancel(run.cancel))
+            return await session.prompt(params, lambda taken: request.on_cancel(taken.cancel))
         return await self._prompt_with_progress(session, params, request, params.work_done_token)
 
     async def _prompt_with_progress(
         self, session: Session, params: wire.PromptParams, request: Request, token: Token
     ) -> wire.PromptResult | wire.PromptAccepted:
         progress = Progress(self.door, token)
-        runs: list[Run] = []
+        prompts: list[Submission] = []
 
-        def started(run: Run) -> None:
-            runs.append(run)
-            run.watch(progress.follow)
-            self.tokens.add(token, run.cancel)
-            request.on_cancel(run.cancel)
+        def started(taken: Submission) -> None:
+            prompts.append(taken)
+            taken.watch(progress.follow)
+            self.tokens.add(token, taken.cancel)
+            request.on_cancel(taken.cancel)
 
         try:
             return await session.prompt(params, started)
         finally:
-            for run in runs:
-                self.tokens.remove(token, run.cancel)
+            for taken in prompts:
+                self.tokens.remove(token, taken.cancel)
             progress.end()
 
     async def _session_for(self, params: wire.PromptParams) -> Session:
@@ -168,8 +172,14 @@ class Methods:
         return new.session
 
     async def cancel(self, params: wire.CancelParams, request: Request) -> wire.CancelResult:
-        """Cancel the running prompt of a session."""
-        return await self.sessions.cancel(params.session_id, params.prompt_id)
+        """Cancel the running prompt of a session, or take one out of its queue."""
+        return await self.sessions.cancel(params)
+
+    async def queue_update(self, params: wire.QueueUpdateParams, request: Request) -> wire.QueueResult:
+        """Change what waits in a session, or let it run."""
+        session = await self.sessions.open(params.session_id)
+        await self.house.find_out(*session.prompts.wished_modes)
+        return wire.QueueResult(queue=session.prompts.update_queue(params))
 
     # --- sessions ---------------------------------------------------------------------------------
 
@@ -190,6 +200,21 @@ class Methods:
         result = await self.sessions.get(params)
         self.face.release(params.session_id)  # what it tells must not come again behind it
         return result
+
+    async def session_attach(self, params: wire.SessionAttachParams, request: Request) -> wire.AttachResult:
+        """Open a session, tell what happened in it, and from then on all that happens."""
+        result = await self.sessions.attach(params)
+        self.face.release(params.session_id)  # as in a reading
+        return result
+
+    async def session_export(self, params: wire.SessionParams, request: Request) -> wire.SessionExportResult:
+        """A session as Markdown."""
+        return await self.sessions.export(params.session_id)
+
+    async def session_delete(self, params: wire.SessionParams, request: Request) -> wire.Empty:
+        """Cancel what runs in a session and remove it for good."""
+        await self.sessions.delete(params.session_id)
+        return wire.Empty()
 
     async def session_update(self, params: wire.SessionUpdateParams, request: Request) -> wire.SessionResult:
         """Change a session's title, model, mode or effort."""
@@ -215,7 +240,7 @@ class Methods:
             version=__version__,
             uptime_ms=self.lifetime.uptime_ms,
             sessions=sessions,
-            problems=(*self.house.problems, *self.engines.problems()),
+            problems=(*self.house.problems, *self.engines.problems(), *self.sessions.problems),
             sandbox=self._sandbox_status(),
         )
 

@@ -21,17 +21,3 @@ class Face(Protocol):
     async def ask(self, request: PermissionRequest) -> PermissionAnswer | None:
         """Put a question to the user; None when no answer is to be had. Cancelling withdraws the question."""
         ...
-
-
-class Silence:
-    """No client: nobody is told and nobody is asked."""
-
-    def publish(self, notification: EventNotification) -> None:
-        """Nobody is told."""
-
-    async def room(self) -> None:
-        """Nobody is slow."""
-
-    async def ask(self, request: PermissionRequest) -> PermissionAnswer | None:
-        """Nobody answers."""
-        return None

@@ -7,6 +7,7 @@ Rules of the room:
 * What `append` returned from survives the death of the process, what `sync` returned from a power cut.
 * The unfinished end that a killed writer leaves is kept in `<file>.torn` and cut off.
 * The writer holds a `flock`, freed by the kernel however the process ends; `<file>.pid` only says who it is.
+  Whether somebody holds it is asked of the lock, never of the note: its number may be another's by now.
 """
 
 import errno
@@ -15,6 +16,7 @@ import os
 import stat
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,6 +35,7 @@ from agentd.sessions.journal_form import (
     Scan,
     encode,
     failing_as,
+    open_to_read,
     read,
     read_ends,
 )
@@ -48,9 +51,13 @@ __all__ = [
     "holder",
     "read",
     "read_ends",
+    "remove",
 ]
 
 _COPY_BYTES = 1024 * 1024
+_LOCK_ATTEMPTS = 5
+_LOCK_PAUSE = 0.005
+"""Seconds between attempts: who only asks for the holder is gone after some microseconds."""
 
 _log = logging.getLogger(__name__)
 
@@ -291,12 +298,16 @@ def _lock(fd: int, path: Path) -> None:
     """Become the one writer, of the file that has this name now."""
     import fcntl  # not on Windows, where importing this room must still work
 
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise JournalLocked(_read_pid(path)) from None
-    except OSError as error:
-        raise JournalError("locked", error.errno) from error
+    for attempt in range(_LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if attempt == _LOCK_ATTEMPTS - 1:
+                raise JournalLocked(_read_pid(path)) from None
+            time.sleep(_LOCK_PAUSE)  # it may be somebody who only asks, see `holder`
+        except OSError as error:
+            raise JournalError("locked", error.errno) from error
     with failing_as("opened"):
         ours, named = os.fstat(fd), os.stat(path, follow_symlinks=False)
     if not os.path.samestat(ours, named) or not stat.S_ISREG(ours.st_mode):
@@ -335,5 +346,40 @@ def _read_pid(path: Path) -> int | None:
 
 
 def holder(path: Path) -> int | None:
-    """The process that holds a session's journal, as far as it is known; None where nobody does."""
-    return _read_pid(path)
+    """The process that holds a session's journal, as far as it is known; None where nobody does.
+
+    A note without a lock is what a killed process leaves. The lock is asked by taking a share of it for a
+    moment, which holds up no other who asks, and a writer for that moment only.
+    """
+    pid = _read_pid(path)
+    return pid if pid is not None and _is_locked(path) else None
+
+
+def _is_locked(path: Path) -> bool:
+    import fcntl
+
+    try:
+        with open_to_read(path) as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def remove(path: Path) -> None:
+    """Remove a session's journal and all that lies beside it, for good.
+
+    Raises JournalLocked while somebody writes it, JournalError where it cannot be removed.
+    """
+    with failing_as("opened"):
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        _lock(fd, path)
+        with failing_as("removed"):
+            for each in (path.with_name(path.name + ".torn"), _pid_file(path), path):
+                each.unlink(missing_ok=True)
+            _sync_folder(path.parent)
+    finally:
+        os.close(fd)

@@ -195,23 +195,25 @@ def read(path: Path) -> Contents:
     A last line that is not finished is left out without a word, for it may be in the making. A journal that
     is too new to append to is read as far as it is understood. Raises JournalError.
     """
-    with failing_as("read"), _open_to_read(path) as file:
+    with failing_as("read"), open_to_read(path) as file:
         scan = Scan(file)
     return scan.contents([damage for damage in scan.damage if damage.reason != "torn"])
 
 
-def read_ends(path: Path, tail_bytes: int = 65536) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The header, then the records in the first 16 KiB and in the last `tail_bytes`, oldest first.
+def read_ends(
+    path: Path, tail_bytes: int = 65536, head_bytes: int = _HEAD_BYTES
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The header, then the records in the first `head_bytes` and in the last `tail_bytes`, oldest first.
 
     The middle is not read, whatever the size of the file; damaged lines are left out. Where the tail holds no
     whole record it is widened until it does. Raises JournalError.
     """
-    with failing_as("read"), _open_to_read(path) as file:
+    with failing_as("read"), open_to_read(path) as file:
         first = _decode(file.readline().rstrip(b"\n").lstrip(b"\0"))
         header = first if isinstance(first, dict) and _is_header(first) else {}
         head = [first] if isinstance(first, dict) and not header else []
         head_end = file.tell()
-        while head_end < _HEAD_BYTES and (line := file.readline(_HEAD_BYTES)).endswith(b"\n"):
+        while head_end < head_bytes and (line := file.readline(head_bytes)).endswith(b"\n"):
             head += _records((line,))
             head_end += len(line)
         tail = _read_tail(file, head_end, tail_bytes)
@@ -240,10 +242,16 @@ def _records(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         if not line.endswith(b"\n"):
             return  # in the making, as in `Scan`
-        record = _decode(line.rstrip(b"\n").lstrip(b"\0"))
-        if isinstance(record, dict):
+        if (record := record_of(line)) is not None:
             yield record
 
 
-def _open_to_read(path: Path) -> BufferedReader:
+def record_of(line: bytes) -> dict[str, Any] | None:
+    """The record of a whole line; None for a damaged one."""
+    record = _decode(line.rstrip(b"\n").lstrip(b"\0"))
+    return record if isinstance(record, dict) else None
+
+
+def open_to_read(path: Path) -> BufferedReader:
+    """A journal, and never what a symbolic link in its place names."""
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")

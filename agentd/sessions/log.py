@@ -4,14 +4,24 @@ So the three cannot drift apart, whatever is cancelled or fails around them.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from agentd.agent.host import NotJournaled
+from agentd.agent.usage import add_usage
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import AgentEnd, DurableEvent, EventNotification, LiveEvent
+from agentd.protocol.events import (
+    AgentEnd,
+    DurableEvent,
+    EventNotification,
+    LiveEvent,
+    MessageEnd,
+    Notice,
+    QueueChanged,
+)
 from agentd.sessions.face import Face
 from agentd.sessions.journal import Journal, JournalError
 from agentd.sessions.records import Entry
@@ -30,6 +40,16 @@ def refusing() -> Iterator[None]:
         raise RpcError(error.kind, str(error), retryable=error.kind == "storage") from error
 
 
+def damage_told(lines: Sequence[int]) -> str:
+    """What the user is told of lines of a journal that cannot be read."""
+    shown = ", ".join(map(str, lines[:10])) + (", …" if len(lines) > 10 else "")
+    what = f"line {shown} of this session's journal" if len(lines) == 1 else f"lines {shown} of its journal"
+    return (
+        f"Part of this session was lost: {what} cannot be read. Everything else is there; the disk that "
+        "holds agentd's data folder may have a fault."
+    )
+
+
 class SessionLog:
     """The one way in which anything of a session changes."""
 
@@ -38,6 +58,11 @@ class SessionLog:
         self._journal = journal
         self._face = face
         self._sources = sources
+
+    @property
+    def path(self) -> Path:
+        """The file of the journal."""
+        return self._journal.path
 
     def record(self, event: DurableEvent, prompt_id: str | None = None, **private: Any) -> None:
         """Journal a durable event, fold it, send it. `private` is journaled beside it and never sent.
@@ -51,11 +76,14 @@ class SessionLog:
     ) -> Callable[[], None]:
         """The same, with sending left to the function that is given back."""
         entry = Entry(self.state.seq + 1, self._sources.now(), prompt_id, event, private)
-        record = entry.record()
+        record = entry.record(queued=self.state.wishes)
         if isinstance(event, AgentEnd):
-            # The session as it stands at the end of a run, so that a list need not read the rest.
-            update = {"updated_at": entry.time, "seq": entry.seq}
+            # How the session stands at the end of a run, so that a list or a page need not read the rest.
+            usage = add_usage(self.state.usage, event.usage)
+            update = {"updated_at": entry.time, "seq": entry.seq, "usage": usage}
             record["summary"] = self.state.info(alive=False).model_copy(update=update)
+            record["waiting"] = len(self.state.queue)
+            record["todo"] = self.state.todo
         try:
             self._journal.append(record)
         except JournalError as error:
@@ -89,14 +117,34 @@ class SessionLog:
         except JournalError as error:
             raise NotJournaled(str(error)) from error
 
-    def repair(self) -> None:
-        """Close a run that a stopped daemon or a full disk left open. Raises `RpcError` storage."""
+    def repair(self, *, tell: bool = True) -> None:
+        """Close a run that a stopped daemon or a full disk left open. Raises `RpcError` storage.
+
+        With `tell` false clients are not sent the events: they are about to read them.
+        """
         run = self.state.run
         if run is None:
             return
         with refusing():
             for event in closing_events(run, self._sources):
-                self.record(event, run.prompt_id)
+                is_steer = run.steer is not None and isinstance(event, MessageEnd)
+                private = {"steer": run.steer} if is_steer else {}
+                self._record(event, run.prompt_id, tell, **private)
+            if self.state.queue != self.state.told_queue:
+                self._record(QueueChanged(queue=self.state.queue), None, tell)
+
+    def warn_of_damage(self, lines: Collection[int], *, tell: bool = True) -> None:
+        """Tell the user, once for each line, what of the journal was lost. Raises `RpcError` storage."""
+        new = sorted(set(lines) - self.state.damage)
+        if new:
+            notice = Notice(severity="warning", message=damage_told(new))
+            with refusing():
+                self._record(notice, None, tell, damage=new)
+
+    def _record(self, event: DurableEvent, prompt_id: str | None, tell: bool, **private: Any) -> None:
+        send = self.record_held(event, prompt_id, **private)
+        if tell:
+            send()
 
     def close(self) -> None:
         """Let go of the journal."""

@@ -7,21 +7,26 @@ end of a run (for listing without reading it all). Each body is stored once: a t
 """
 
 import functools
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from agentd.protocol.events import DurableEvent, EventNotification, MessageEnd, ToolExecutionEnd
+from agentd.protocol.events import (
+    DurableEvent,
+    EventNotification,
+    MessageEnd,
+    QueueChanged,
+)
 from agentd.protocol.messages import AssistantMessage, ToolResultMessage
-
-_PRIVATE = ("promptDigest", "cutsPrompts", "summary")
+from agentd.protocol.methods import PromptParams
 
 
 @functools.cache
 def _event_type() -> TypeAdapter[DurableEvent]:
     """Building it takes a good part of what starting takes, and only reading a journal needs it."""
-    return TypeAdapter(DurableEvent)
+    return TypeAdapter(Annotated[DurableEvent, Field(discriminator="type")])
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,8 @@ class Entry:
             session_id=session_id, prompt_id=self.prompt_id, seq=self.seq, time=self.time, event=self.event
         )
 
-    def record(self) -> dict[str, Any]:
-        """The event as it is journaled."""
+    def record(self, queued: Collection[str] = ()) -> dict[str, Any]:
+        """The event as it is journaled. `queued`: prompts of the queue whose bodies are journaled already."""
         record: dict[str, Any] = {"seq": self.seq, "time": self.time, "event": self.event, **self.private}
         if self.prompt_id is not None:
             record["promptId"] = self.prompt_id
@@ -51,14 +56,52 @@ class Entry:
                 record["event"] = {"type": "message_end", "resultId": message.message_id}
             elif isinstance(message, AssistantMessage) and message.provider_data is not None:
                 record["providerData"] = message.provider_data
+        elif isinstance(self.event, QueueChanged):
+            known = {*queued, *self.private.get("prompts", ())}
+            queue = [
+                each.model_dump(exclude={"prompt"}) if each.prompt_id in known else each
+                for each in self.event.queue
+            ]
+            record["event"] = {"type": "queue_changed", "queue": queue}
         return record
+
+
+_PRIVATE = ("promptDigest", "cutsPrompts", "summary", "steer", "refused", "damage")
+
+
+class _Queue:
+    """The bodies of the prompts that stand in the queue."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[str, Any] = {}
+
+    def fill(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The whole event of a `queue_changed`. A prompt whose body was in a lost line is left out."""
+        queue: list[dict[str, Any]] = record["event"]["queue"]
+        self._bodies |= {each["promptId"]: each["prompt"] for each in queue if "prompt" in each}
+        self._bodies |= {key: said["prompt"] for key, said in record.get("prompts", {}).items()}
+        told = [each for each in queue if each["promptId"] in self._bodies]
+        self._bodies = {each["promptId"]: self._bodies[each["promptId"]] for each in told}
+        whole = [{**each, "prompt": _blocks(self._bodies[each["promptId"]])} for each in told]
+        return {"type": "queue_changed", "queue": whole}
+
+
+def _blocks(prompt: Any) -> Any:
+    return [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt
 
 
 class Reader:
     """Turns a session's records back into entries, in order."""
 
     def __init__(self) -> None:
-        self._results: dict[str, ToolResultMessage] = {}
+        self._results: dict[str, Any] = {}
+        self._queue = _Queue()
+
+    def pass_over(self, record: dict[str, Any]) -> None:
+        """Take from a record what later ones refer to, and leave the rest of it."""
+        body = record["event"]
+        if body.get("type") == "tool_execution_end":
+            self._results[body["result"]["messageId"]] = body["result"]
 
     def entry(self, record: dict[str, Any]) -> Entry | None:
         """The entry of a record; None for a kind of record that a later version wrote.
@@ -72,13 +115,46 @@ class Reader:
             result = self._results.pop(body["resultId"], None)
             if result is None:
                 return None  # its body stood in a line that was lost
-            event: DurableEvent = MessageEnd(message=result)
+            event = _event_type().validate_python({"type": "message_end", "message": result})
+        elif body.get("type") == "queue_changed":
+            event = _event_type().validate_python(self._queue.fill(record))
         else:
             event = _event_type().validate_python(body)
-        if isinstance(event, ToolExecutionEnd):
-            self._results[event.result.message_id] = event.result
-        elif isinstance(event, MessageEnd) and "providerData" in record:
+        self.pass_over(record)
+        if isinstance(event, MessageEnd) and "providerData" in record:
             message = event.message.model_copy(update={"provider_data": record["providerData"]})
             event = MessageEnd(message=message)
         private: dict[str, Any] = {key: record[key] for key in _PRIVATE if key in record}
+        if "prompts" in record:
+            prompts: dict[str, Any] = record["prompts"]
+            private["prompts"] = {key: PromptParams.model_validate(said) for key, said in prompts.items()}
         return Entry(record["seq"], str(record.get("time", "")), record.get("promptId"), event, private)
+
+
+class Replay:
+    """Turns a session's records into events as they were sent, without looking into them: it costs little."""
+
+    def __init__(self, session_id: str) -> None:
+        self._session_id = session_id
+        self._results: dict[str, Any] = {}
+        self._queue = _Queue()
+
+    def notification(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        """The params of `agentd/event` of a record; None where its body stood in a line that was lost."""
+        body = record.get("event")
+        if not isinstance(body, dict) or type(record.get("seq")) is not int:
+            return None
+        kind = body.get("type")
+        if "resultId" in body:
+            result = self._results.pop(body["resultId"], None)
+            if result is None:
+                return None
+            body = {"type": kind, "message": result}
+        elif kind == "tool_execution_end":
+            self._results[body["result"]["messageId"]] = body["result"]
+        elif kind == "queue_changed":
+            body = self._queue.fill(record)
+        told = {"sessionId": self._session_id, "seq": record["seq"], "time": record["time"], "event": body}
+        if "promptId" in record:
+            told["promptId"] = record["promptId"]
+        return told

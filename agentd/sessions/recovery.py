@@ -52,10 +52,7 @@ def closing_events(run: OpenRun, sources: Sources) -> Iterator[DurableEvent]:
             by="cancel",
         )
     yield from _close_calls(run, sources)
-    if run.message is not None and run.message.role == "user":
-        yield MessageEnd(
-            message=UserMessage(message_id=run.message.message_id, content=(), timestamp=sources.now())
-        )
+    yield from _say_prompt(run, sources)
     final = run.answer is not None and not run.answer.calls
     turns = run.asked
     if not final:
@@ -65,6 +62,18 @@ def closing_events(run: OpenRun, sources: Sources) -> Iterator[DurableEvent]:
     if run.changed:
         yield changed_files(run)
     yield _agent_end(run, turns, final=final)
+
+
+def _say_prompt(run: OpenRun, sources: Sources) -> Iterator[DurableEvent]:
+    """End the user's message where it was open; one of the queue was acknowledged, so it is said whole."""
+    if run.owed and not run.turn:
+        yield TurnStart(turn=1)
+    if run.owed and run.message is None:
+        yield MessageStart(message=MessageHead(role="user", message_id=sources.new_id("m")))
+    if run.message is not None and run.message.role == "user":
+        yield MessageEnd(
+            message=UserMessage(message_id=run.message.message_id, content=run.owed, timestamp=sources.now())
+        )
 
 
 def changed_files(run: OpenRun) -> FilesChanged:

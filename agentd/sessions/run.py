@@ -15,6 +15,7 @@ from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
 from agentd.agent.prompt_cut import PromptWatch
 from agentd.config.sources import Sources
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
+from agentd.protocol.errors import RpcError
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
@@ -23,6 +24,7 @@ from agentd.protocol.events import (
     FilesChanged,
     LiveEvent,
     MessageEnd,
+    MessageStart,
     MessageUpdate,
     PermissionResolved,
     PromptSettings,
@@ -45,6 +47,7 @@ from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
 from agentd.sessions.questions import Asked, Questions
+from agentd.sessions.queue import PromptQueue
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 from agentd.workspace.paths import path_of
@@ -54,7 +57,16 @@ from agentd.workspace.shell import Shell
 log = logging.getLogger(__name__)
 
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
-"""Events whose effect waits until they are safe on disk; what opens a run is another."""
+"""Events whose effect waits until they are safe on disk; what the user says is another.
+
+The end of an assistant's message has no effect but through one of these, which follows it."""
+
+
+DAMAGED = (
+    "Parts of this conversation were lost and are not shown to you. Where something seems to be missing, "
+    "look at the files or ask."
+)
+"""What the model is told where lines of the journal could not be read."""
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
@@ -73,6 +85,7 @@ class Ground:
     questions: Questions
     shell: Shell
     prompt_watch: PromptWatch
+    queue: PromptQueue
     seen: SeenFiles = field(default_factory=SeenFiles)
 
 
@@ -84,7 +97,8 @@ class Run:
     ) -> None:
         """A run of params that were checked. Raises `RpcError` noModel."""
         base, house = ground.log.state.base, ground.house
-        self.prompt_id = params.prompt_id or house.sources.new_id("p")
+        assert params.prompt_id is not None
+        self.prompt_id = params.prompt_id
         self.digest = digest
         self.accepted = anyio.Event()
         self.done = anyio.Event()
@@ -100,6 +114,8 @@ class Run:
         self._trusted = house.settings.trusts(ground.root)
         self.is_safe = False  # whether its prompt is safe in the journal
         self._has_user_message = bool(blocks)
+        self._steers: dict[str, str] = {}  # messages that say a steer -> its prompt
+        self.over = False  # whether its last event is journaled
         user = None
         if blocks:
             message_id, timestamp = house.sources.new_id("m"), house.sources.now()
@@ -113,7 +129,7 @@ class Run:
     # --- what the session does with it ------------------------------------------------------------
 
     async def drive(self) -> None:
-        """The task of the run. However it goes, `result` is set in the end and `done` with it."""
+        """The task of the run. However it goes, `result` is set in the end; whoever drives it says `done`."""
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
             await self._loop.run()
@@ -127,7 +143,6 @@ class Run:
             if self.result is None:
                 self._fail("internal", "The run was torn down before it ended.")
             self.accepted.set()
-            self.done.set()
 
     def _fail(self, kind: Literal["storage", "internal"], message: str) -> None:
         """The result of a run that could not be closed in the journal; the next prompt closes it first."""
@@ -146,10 +161,18 @@ class Run:
         """Stop the run as soon as can be; too late once its outcome is fixed."""
         self._loop.cancel(stop)
 
+    async def until_accepted(self) -> None:
+        """Wait until the prompt is safe in the journal. Raises `RpcError` where it will never be."""
+        await self.accepted.wait()
+        if not self.is_safe and self.result is not None and self.result.error is not None:
+            error = self.result.error
+            kind = "storage" if error.kind == "storage" else "internal"
+            raise RpcError(kind, error.message, retryable=error.retryable)
+
     @property
     def settled(self) -> bool:
-        """Whether the outcome is fixed."""
-        return self._loop.settled
+        """Whether the outcome is fixed, also where that is a failure to run."""
+        return self._loop.settled or self.result is not None
 
     @property
     def cancelled(self) -> bool:
@@ -159,7 +182,7 @@ class Run:
     @property
     def quiescent(self) -> bool:
         """Whether no tool had to be left behind."""
-        return self._loop.quiescent and self.done.is_set()
+        return self._loop.quiescent and self.result is not None
 
     @property
     def partial(self) -> Partial | None:
@@ -204,7 +227,8 @@ class Run:
 
     def system_prompt(self) -> str:
         """What the model is told first."""
-        return system_prompt(self._ground.root)
+        told = system_prompt(self._ground.root)
+        return f"{told}\n\n{DAMAGED}" if self._log.state.damage else told
 
     def unique_call_id(self, wanted: str | None) -> str:
         """An id that no other tool call of the session has."""
@@ -234,6 +258,19 @@ class Run:
             shell=self._ground.shell,
         )
 
+    def claim_steer(self) -> bool:
+        """Whether the user wants something said in this run before it ends."""
+        return self._ground.queue.claim_steer()
+
+    def next_steer(self) -> UserMessage | None:
+        """The next message that the user wants said in this run."""
+        steer = self._ground.queue.take_steer()
+        if steer is None:
+            return None
+        message_id = self.sources.new_id("m")
+        self._steers[message_id] = steer.prompt_id
+        return UserMessage(message_id=message_id, content=steer.prompt, timestamp=self.sources.now())
+
     async def room(self) -> None:
         """Wait for a slow client."""
         await self._log.room()
@@ -255,7 +292,7 @@ class Run:
         for watch in self._watchers:
             watch(event)
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
-        if opens or isinstance(event, _GATES):
+        if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
         if opens:
             self.is_safe = True
@@ -271,8 +308,18 @@ class Run:
                 self._log.record(FilesChanged(files=files), self.prompt_id)
 
     def _record(self, event: DurableEvent, private: Mapping[str, Any]) -> None:
-        own = {"promptDigest": self.digest} if isinstance(event, AgentStart) else {}
+        queue = self._ground.queue
+        if isinstance(event, AgentEnd):
+            queue.settle(self.prompt_id)
+        own: dict[str, Any] = {"promptDigest": self.digest} if isinstance(event, AgentStart) else {}
+        steer = None
+        if isinstance(event, MessageStart | MessageEnd):
+            steer = self._steers.get(event.message.message_id)
+        if steer is not None:
+            own = {"steer": steer}
         self._log.record(event, self.prompt_id, **own, **private)
+        self.over = isinstance(event, AgentEnd)
+        queue.took(self.prompt_id, steer if isinstance(event, MessageEnd) else None)
 
     async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str) -> Verdict:
         """Judge a prepared call, asking the user where need be."""

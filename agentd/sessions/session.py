@@ -1,33 +1,19 @@
-"""A session: the one owner of a conversation. At most one prompt of it runs at a time.
+"""A session: the one owner of a conversation.
 
-Everything here happens on the event loop, so that taking a prompt, or telling that it cannot be taken, is one
-step in the order in which requests were read.
+Everything here happens on the event loop, so that what a request does is one step in the order in which
+requests were read. What becomes of prompts is in `dispatcher.py`.
 """
 
-import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Literal
 
-import anyio
-from pydantic_core import to_json
-
-from agentd.agent.prompt_cut import PromptWatch
-from agentd.agent.request import project
 from agentd.permissions.rules import Rules
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import Notice, SessionChanged
-from agentd.protocol.messages import (
-    AssistantMessage,
-    CommandContent,
-    ContentBlock,
-    ImageContent,
-    PermissionRequest,
-    TextContent,
-)
+from agentd.protocol.events import SessionChanged
+from agentd.protocol.messages import Message, PermissionRequest
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import (
+    AttachResult,
     CancelResult,
     Partial,
     PermissionAnswer,
@@ -37,29 +23,18 @@ from agentd.protocol.methods import (
     SessionGetResult,
     SessionUpdateParams,
 )
-from agentd.providers.base import Model
+from agentd.sessions.dispatcher import Dispatcher, Stop
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
 from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.questions import Questions
-from agentd.sessions.run import Ground, Run
+from agentd.sessions.replay import ReplayReader
 from agentd.sessions.state import SessionState
+from agentd.sessions.submission import Submission
 from agentd.workspace.shell import Shell
 
-CANCEL_SECONDS = 4.5
-"""A cancel is answered by then, whatever still has not stopped."""
-
-Stop = Literal["aborted", "interrupted"]
-
-
-@dataclass(eq=False)
-class _Waiting:
-    """A prompt that was read while the last one still said its last words."""
-
-    prompt_id: str | None
-    cancelled: bool = False
-    run: Run | None = None
-    decided: anyio.Event = field(default_factory=anyio.Event)  # it runs, or will not
+SNAPSHOT_MESSAGES = 200
+"""How many messages the snapshot of an attach holds, as many as a reading without a limit of its own."""
 
 
 class Session:
@@ -70,14 +45,10 @@ class Session:
         self._state = state
         self._house = house
         self._log = SessionLog(state, journal, house.face, house.sources)
-        self._run: Run | None = None
-        self._waiting: list[_Waiting] = []
-        self._closed = False
         rules = Rules(root, house.rules, lambda: house.settings.rules(root))
         self._questions = Questions(house.face, house.sources, rules)
         self._shell = Shell(house.start_soon, house.spills, is_reopened=bool(state.messages))
-        watch = PromptWatch(state.cut_prompts)
-        self._ground = Ground(root, self._log, house, self._questions, self._shell, watch)
+        self.prompts = Dispatcher(root, self._log, house, self._questions, self._shell)
         for answer in state.answers:
             self._questions.recall(*answer)
 
@@ -91,154 +62,61 @@ class Session:
     @property
     def info(self) -> SessionInfo:
         """The session as the wire tells it."""
-        return self._state.info(alive=self._run is not None)
+        run = self.prompts.run
+        return self._state.info(alive=run is not None and run.result is None)
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """All messages, oldest first."""
+        return self._state.messages
 
     def knows_prompt(self, prompt_id: str) -> bool:
         """Whether a prompt of that id was ever taken here."""
-        return prompt_id in self._state.prompts or (
-            self._run is not None and self._run.prompt_id == prompt_id
-        )
+        return self.prompts.knows(prompt_id)
 
     def get(self, before: str | None, limit: int) -> SessionGetResult:
         """The last `limit` messages (before message `before`), and all that is open."""
-        partial = self._run.partial if self._run is not None else None
+        partial = self.prompts.run.partial if self.prompts.run is not None else None
         return reading(self._state, self.info, before, limit, self._questions.pending, partial)
 
-    # --- prompt and cancel ------------------------------------------------------------------------
+    @property
+    def journal(self) -> Path:
+        """The file of its journal."""
+        return self._log.path
+
+    def catch_up(self, replay: ReplayReader, *, at_last: bool) -> AttachResult | None:
+        """What `agentd/session/attach` answers, once `replay` has read up to the present; None before.
+
+        One step: nothing can happen between what it tells and the next event. `at_last`: there is no more to
+        read, whatever is missing.
+        """
+        is_whole = replay.seq == self._state.seq
+        if not is_whole and not at_last:
+            return None
+        if not is_whole or replay.events is None:
+            snapshot = self.get(None, SNAPSHOT_MESSAGES)
+            return AttachResult(kind="snapshot", snapshot=snapshot, seq=snapshot.seq)
+        return AttachResult(
+            kind="replay",
+            events=tuple(replay.events),
+            pending=self._questions.pending,
+            partial=self.prompts.run.partial if self.prompts.run is not None else None,
+            seq=self._state.seq,
+        )
+
+    # --- prompts ----------------------------------------------------------------------------------
 
     async def prompt(
-        self, params: PromptParams, on_start: Callable[[Run], None] = lambda run: None
+        self, params: PromptParams, on_start: Callable[[Submission], None] = lambda taken: None
     ) -> PromptResult | PromptAccepted:
-        """Run a prompt, or join or recall the one of the same id, and give its result.
+        """See `Dispatcher.prompt`."""
+        return await self.prompts.prompt(params, on_start)
 
-        `on_start` is handed the run before anything of it happens. Raises `RpcError`
-        for a prompt that never began: sessionBusy, noModel, unsupported, outsideWorkspace, invalidParams.
-        """
-        run = await self._run_for(params)
-        if isinstance(run, PromptResult):
-            return run
-        on_start(run)
-        if params.wait == "accepted":
-            await run.accepted.wait()
-            if not run.is_safe and run.result is not None and run.result.error is not None:
-                error = run.result.error
-                kind = "storage" if error.kind == "storage" else "internal"
-                raise RpcError(kind, error.message, retryable=error.retryable)
-            return PromptAccepted(
-                session_id=self.session_id,
-                prompt_id=run.prompt_id,
-                outcome="started",
-                seq=self._state.seq,
-                problems=run.problems or None,
-            )
-        await run.done.wait()
-        assert run.result is not None
-        return run.result.model_copy(update={"problems": run.problems or None})
-
-    async def _run_for(self, params: PromptParams) -> Run | PromptResult:
-        blocks = blocks_of(params.prompt)
-        digest = digest_of(blocks)
-        waiting = _Waiting(params.prompt_id)
-        while True:
-            if self._closed:
-                waiting.decided.set()
-                raise RpcError("cancelled", "The session was closed before the prompt began.")
-            if self._run is None:
-                self._log.repair()
-            known = self._recall(params.prompt_id, digest)
-            if known is not None:
-                return known
-            if self._run is None:
-                run = waiting.run = self._start(params, blocks, digest)
-                if waiting.cancelled:
-                    run.cancel()
-                waiting.decided.set()
-                return run
-            if not self._run.settled:
-                raise _busy(params.when_busy)
-            # Its outcome stands: only its last events and response are to come. Then it is our turn.
-            self._waiting.append(waiting)
-            try:
-                await self._run.done.wait()
-            finally:
-                self._waiting.remove(waiting)
-                if self._run is not None:
-                    waiting.decided.set()  # somebody else was faster
-
-    def _recall(self, prompt_id: str | None, digest: str) -> Run | PromptResult | None:
-        """The running or finished prompt of that id; None when there is none, or none that ever ended."""
-        if prompt_id is None:
-            return None
-        run = self._run if self._run is not None and self._run.prompt_id == prompt_id else None
-        known = self._state.prompts.get(prompt_id)
-        digests = {entry.digest for entry in (run, known) if entry is not None}
-        if digests - {digest}:
-            raise RpcError(
-                "invalidParams", f'/promptId: "{prompt_id}" was used for another prompt of this session'
-            )
-        return run or (known.result if known is not None else None)
-
-    def _start(self, params: PromptParams, blocks: tuple[ContentBlock, ...], digest: str) -> Run:
-        """Begin a run. Nothing is journaled or sent before all that can be wrong has been looked at."""
-        self._check(params, blocks)
-        run = Run(self._ground, params, blocks, digest)
-        _check_images(blocks, run.engine().model)
-        run.problems = self._house.news
-        with refusing():
-            for problem in run.problems:
-                self._log.record(Notice(severity=problem.severity, message=problem.message))
-        self._house.news_is_told()
-        self._run = run
-        self._house.start_soon(self._drive, run)
-        return run
-
-    async def _drive(self, run: Run) -> None:
-        try:
-            await run.drive()
-        finally:
-            self._run = None
-
-    def _check(self, params: PromptParams, blocks: tuple[ContentBlock, ...]) -> None:
-        self._house.check_mode(params.mode)
-        if not self.root.is_dir():
-            raise RpcError(
-                "outsideWorkspace",
-                f'The workspace folder "{self.root}" of this session does not exist any more.',
-                hint="Put the folder back, or start a new session in its new place.",
-            )
-        if any(isinstance(block, CommandContent) for block in blocks):
-            raise RpcError("unsupported", "Commands in prompts are not supported by this version.")
-        if not blocks:
-            self._check_going_on()
-
-    def _check_going_on(self) -> None:
-        if not project(self._state.messages):
-            raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
-        answers = [m for m in self._state.messages if isinstance(m, AssistantMessage)]
-        if answers and answers[-1].stop_reason == "stop":
-            raise RpcError(
-                "invalidParams", "/prompt: the last answer is complete: there is nothing to go on from"
-            )
-
-    async def cancel(self, prompt_id: str | None = None, stop: Stop = "aborted") -> CancelResult:
-        """Cancel the running prompt (if it is that one) and wait until it has closed.
-
-        A prompt that waits for the last words of the one before counts as running: it was read before.
-        """
-        run = self._run
-        if waiting := [each for each in self._waiting if prompt_id in (None, each.prompt_id)]:
-            waiting[0].cancelled = True
-            await waiting[0].decided.wait()
-            run = waiting[0].run
-        if run is None or prompt_id not in (None, run.prompt_id):
-            return CancelResult(state="notRunning", quiescent=True)
-        late = run.settled and not run.cancelled
-        run.cancel(stop)
-        with anyio.move_on_after(CANCEL_SECONDS):
-            await run.done.wait()
-        if late:
-            return CancelResult(state="notRunning", quiescent=True)
-        return CancelResult(state="cancelled", quiescent=run.quiescent, prompt_id=run.prompt_id)
+    async def cancel(
+        self, prompt_id: str | None = None, stop: Stop = "aborted", *, keep_queue: bool = False
+    ) -> CancelResult:
+        """See `Dispatcher.cancel`."""
+        return await self.prompts.cancel(prompt_id, stop, keep_queue=keep_queue)
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -247,9 +125,13 @@ class Session:
         with refusing():
             return self._log.record_held(SessionChanged(session=info))
 
-    def recover(self) -> None:
-        """Close a run that a stopped daemon left open. Raises `RpcError` storage."""
-        self._log.repair()
+    def recover(self, damage: Collection[int] = (), *, tell: bool = True) -> None:
+        """Close a run that a stopped daemon left open, and tell of lines that were lost.
+
+        `tell`: whether clients are sent these events. Raises `RpcError` storage.
+        """
+        self._log.repair(tell=tell)
+        self._log.warn_of_damage(damage, tell=tell)
 
     def update(self, params: SessionUpdateParams) -> SessionInfo:
         """Change title, model, mode or effort: a model acts at the next turn, a mode at the next tool call.
@@ -265,8 +147,8 @@ class Session:
             changed = self.info.model_copy(update={**changes, "seq": self._state.seq + 1})
             with refusing():
                 self._log.record(SessionChanged(session=changed))
-            if self._run is not None:
-                self._run.refresh(changes.keys())
+            if self.prompts.run is not None:
+                self.prompts.run.refresh(changes.keys())
             self._questions.judge_again()
         return self.info
 
@@ -284,9 +166,11 @@ class Session:
         return self._questions.rules
 
     async def close(self, stop: Stop = "aborted") -> None:
-        """Cancel what runs, wait for it, stop what runs in the background, and let go of the journal."""
-        self._closed = True
-        await self.cancel(stop=stop)
+        """Cancel what runs, wait for it, stop what runs in the background, and let go of the journal.
+
+        What waits in the queue stays there.
+        """
+        await self.prompts.close(stop)
         try:
             await self._shell.close()
         finally:
@@ -313,43 +197,8 @@ def reading(
         messages=tuple(messages[-limit:]),
         has_more=len(messages) > limit,
         pending=pending,
-        queue=(),
+        queue=state.queue,
         todo=state.todo,
         partial=partial,
         seq=state.seq,
-    )
-
-
-def _check_images(blocks: tuple[ContentBlock, ...], model: Model) -> None:
-    place = next((n for n, block in enumerate(blocks) if isinstance(block, ImageContent)), None)
-    if place is not None and not model.images:
-        raise RpcError(
-            "invalidParams",
-            f'/prompt/{place}: model "{model.id}" takes no images',
-            hint=f"Choose another model, or set images = true for {model.name} in your configuration.",
-        )
-
-
-def blocks_of(prompt: str | Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
-    """A prompt's content. Raises `RpcError` invalidParams for one that says nothing."""
-    if isinstance(prompt, str):
-        return (TextContent(text=prompt),)
-    if prompt and all(isinstance(block, TextContent) and not block.text.strip() for block in prompt):
-        raise RpcError("invalidParams", "/prompt: a prompt must not be blank")
-    return tuple(prompt)
-
-
-def digest_of(blocks: tuple[ContentBlock, ...]) -> str:
-    """The identity of a prompt: it tells a repeated prompt from another one under the same id."""
-    return hashlib.sha256(to_json(blocks)).hexdigest()
-
-
-def _busy(when_busy: str) -> RpcError:
-    if when_busy != "reject":
-        return RpcError("unsupported", f'whenBusy "{when_busy}" is not supported by this version.')
-    return RpcError(
-        "sessionBusy",
-        "Agent is already processing a prompt.",
-        retryable=True,
-        hint="Wait for its end, cancel it, or use another session.",
     )

@@ -5,9 +5,8 @@ tool calls, questions) is kept too: recovery closes it.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from agentd.agent.usage import add_usage
 from agentd.protocol.events import (
@@ -18,8 +17,10 @@ from agentd.protocol.events import (
     MessageEnd,
     MessageHead,
     MessageStart,
+    Notice,
     PermissionRequested,
     PermissionResolved,
+    QueueChanged,
     SessionChanged,
     TodoChanged,
     ToolExecutionEnd,
@@ -33,25 +34,26 @@ from agentd.protocol.messages import (
     EditDetails,
     FileAction,
     Message,
+    QueuedPrompt,
+    RunError,
     Session,
-    TextContent,
     TodoItem,
     ToolResultMessage,
     Usage,
     UserMessage,
 )
-from agentd.protocol.methods import PromptResult
+from agentd.protocol.methods import PromptParams, PromptResult
+from agentd.sessions.prompts import blocks_of, digest_of, title_of_blocks
 from agentd.sessions.records import Entry
 
-_TITLE_LENGTH = 72
 _CALL_ID = re.compile(r"[A-Za-z0-9_.:~-]{1,120}")
 
 
 @dataclass
 class PromptEntry:
-    """A prompt that was taken: what it said (as a digest) and, once it has ended, how."""
+    """A prompt that was taken: what it said (as digests: it may be edited in the queue) and how it ended."""
 
-    digest: str
+    digests: set[str] = field(default_factory=set)
     result: PromptResult | None = None
 
 
@@ -74,6 +76,9 @@ class OpenRun:
     questions: dict[str, PermissionRequested] = field(default_factory=dict)
     usage: Usage | None = None
     changed: dict[str, FileAction] = field(default_factory=dict)
+    steers: list[str] = field(default_factory=list)  # the prompts that it took while it ran
+    owed: tuple[ContentBlock, ...] = ()  # what a queued prompt or a steer says, until its message is whole
+    steer: str | None = None  # the prompt that the open message of the user says, where it is a steer
 
 
 class Answer(NamedTuple):
@@ -94,6 +99,10 @@ class SessionState:
         self.messages: list[Message] = []
         self.prompts: dict[str, PromptEntry] = {}
         self.answers: list[Answer] = []
+        self.queue: tuple[QueuedPrompt, ...] = ()
+        self.told_queue: tuple[QueuedPrompt, ...] = ()  # as the last `queue_changed` told it
+        self.wishes: dict[str, PromptParams] = {}  # what those in the queue want of their run
+        self.damage: set[int] = set()  # lines of the journal that cannot be read, as far as it was told
         self.run: OpenRun | None = None
         self.usage: Usage | None = None
         self.todo: tuple[TodoItem, ...] = ()
@@ -164,10 +173,15 @@ class SessionState:
             self._changed = event.session
         elif isinstance(event, AgentStart):
             assert entry.prompt_id is not None
-            self.run = OpenRun(entry.prompt_id, event.prompt.model)
-            self.prompts[entry.prompt_id] = PromptEntry(entry.private.get("promptDigest", ""))
+            self._start(entry.prompt_id, event, entry.private.get("promptDigest"))
+        elif isinstance(event, MessageStart):
+            self._begin_steer(entry.private.get("steer"))
         elif isinstance(event, MessageEnd):
-            self._add_message(event.message)
+            self._add_message(event.message, entry.private.get("steer"))
+        elif isinstance(event, QueueChanged):
+            self._change_queue(event, entry.private)
+        elif isinstance(event, Notice):
+            self.damage.update(entry.private.get("damage", ()))
         elif isinstance(event, PermissionResolved):
             self._resolve(event, entry.time)
         elif isinstance(event, TodoChanged):
@@ -179,10 +193,50 @@ class SessionState:
         if isinstance(event, AgentEnd):
             self._end(event)
 
-    def _add_message(self, message: Message) -> None:
+    def _start(self, prompt_id: str, event: AgentStart, digest: str | None) -> None:
+        """A run begins; a prompt that stood in the queue for it stands there no more."""
+        self.run = OpenRun(prompt_id, event.prompt.model)
+        entry = self.prompts.setdefault(prompt_id, PromptEntry())
+        if digest is not None:
+            entry.digests.add(digest)
+        if (waiting := self._leave_queue(prompt_id)) is not None:
+            self.run.owed = waiting.prompt
+
+    def _begin_steer(self, steer: str | None) -> None:
+        """Where a steer is begun to be said it has to be said whole, whatever comes between."""
+        waiting = next((each for each in self.queue if each.prompt_id == steer), None)
+        if waiting is not None and self.run is not None:
+            self.run.steer, self.run.owed = steer, waiting.prompt
+
+    def _add_message(self, message: Message, steer: str | None) -> None:
+        if steer is not None and self.run is not None:
+            self._leave_queue(steer)
+            self.run.steers.append(steer)
         self.messages.append(message)
         if isinstance(message, AssistantMessage):
             self._call_ids.update(call.id for call in message.calls)
+
+    def _change_queue(self, event: QueueChanged, private: dict[str, Any]) -> None:
+        """The queue is another one. Who is gone and did not run has ended without a word of the model."""
+        for prompt_id, params in private.get("prompts", {}).items():
+            self.wishes[prompt_id] = params
+            self.prompts.setdefault(prompt_id, PromptEntry()).digests.add(digest_of(blocks_of(params.prompt)))
+        left = {each.prompt_id for each in event.queue}
+        gone = [each.prompt_id for each in self.queue if each.prompt_id not in left]
+        self.queue = self.told_queue = event.queue
+        refused: dict[str, Any] = private.get("refused", {})
+        for prompt_id in gone:
+            self.wishes.pop(prompt_id, None)
+            error = RunError.model_validate(refused[prompt_id]) if prompt_id in refused else None
+            self.prompts.setdefault(prompt_id, PromptEntry()).result = never_ran(self, prompt_id, error)
+
+    def _leave_queue(self, prompt_id: str) -> QueuedPrompt | None:
+        """Take a prompt out of the queue because it is said now."""
+        found = next((each for each in self.queue if each.prompt_id == prompt_id), None)
+        if found is not None:
+            self.queue = tuple(each for each in self.queue if each is not found)
+            self.wishes.pop(prompt_id, None)
+        return found
 
     def _resolve(self, event: PermissionResolved, time: str) -> None:
         question = self._questions.pop(event.request_id, None)
@@ -195,7 +249,7 @@ class SessionState:
         prompt_id = self.run.prompt_id
         last = self.run.last_answer
         self.usage = add_usage(self.usage, event.usage)
-        self.prompts.setdefault(prompt_id, PromptEntry("")).result = PromptResult(
+        result = PromptResult(
             session_id=self.session_id,
             prompt_id=prompt_id,
             stop_reason=event.stop_reason,
@@ -206,16 +260,30 @@ class SessionState:
             seq=self.seq,
             error=event.error,
         )
+        self.prompts.setdefault(prompt_id, PromptEntry()).result = result
+        for steer in self.run.steers:
+            self.prompts.setdefault(steer, PromptEntry()).result = steered(result, steer)
         self.run = None
 
 
-def title_of_blocks(blocks: Sequence[ContentBlock]) -> str:
-    """A title from the first line of a prompt."""
-    for block in blocks:
-        if isinstance(block, TextContent) and block.text.strip():
-            line = " ".join(block.text.strip().splitlines()[0].split())
-            return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "…"
-    return ""
+def steered(result: PromptResult, prompt_id: str) -> PromptResult:
+    """The result of a prompt that was said in the run of another one, which has this result."""
+    update = {"prompt_id": prompt_id, "outcome": "steered", "run_prompt_id": result.prompt_id}
+    return result.model_copy(update=update)
+
+
+def never_ran(state: SessionState, prompt_id: str, error: RunError | None = None) -> PromptResult:
+    """The result of a prompt that left the queue unsaid: taken out, or refused with `error`."""
+    return PromptResult(
+        session_id=state.session_id,
+        prompt_id=prompt_id,
+        stop_reason="aborted" if error is None else "error",
+        text="",
+        message_id=None,
+        turns=0,
+        seq=state.seq,
+        error=error,
+    )
 
 
 def _follow(run: OpenRun, event: DurableEvent) -> None:
@@ -231,6 +299,8 @@ def _follow(run: OpenRun, event: DurableEvent) -> None:
                 run.asked = run.turn
         case MessageEnd():
             run.message = None
+            if event.message.role == "user":
+                run.owed, run.steer = (), None
             run.message_ids.append(event.message.message_id)
             _follow_message(run, event.message)
         case ToolExecutionStart():

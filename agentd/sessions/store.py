@@ -10,40 +10,44 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
-from pydantic import ValidationError
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import (
+    AttachResult,
+    CancelParams,
     CancelResult,
+    Problem,
+    SessionAttachParams,
+    SessionExportResult,
     SessionGetParams,
     SessionGetResult,
     SessionListParams,
     SessionListResult,
     SessionNewParams,
 )
-from agentd.sessions.face import Silence
+from agentd.sessions.dispatcher import Stop
+from agentd.sessions.export import markdown
 from agentd.sessions.house import House
-from agentd.sessions.journal import (
-    Contents,
-    Journal,
-    JournalError,
-    JournalLocked,
-    JournalTooNew,
-    read,
-)
-from agentd.sessions.records import Reader
-from agentd.sessions.session import Session, Stop, reading
+from agentd.sessions.journal import Journal, JournalError, JournalLocked, JournalTooNew, remove
+from agentd.sessions.loading import not_found, read_state, take_over
+from agentd.sessions.log import damage_told
+from agentd.sessions.page import read_page
+from agentd.sessions.replay import ReplayReader
+from agentd.sessions.session import Session, reading
 from agentd.sessions.state import SessionState
 from agentd.sessions.summary import cursor_of, summary_of
 from agentd.workspace.paths import path_of, uri_of
 
 log = logging.getLogger(__name__)
+
+_READINGS = 3
+"""How often an attach reads on in a thread, until it reads the rest where nothing else can happen."""
 
 
 @dataclass
@@ -63,12 +67,18 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._latest: dict[Path, str] = {}  # workspace root -> the session last used here
         self._gates: dict[str, _Gate] = {}
+        self._problems: dict[str, Problem] = {}  # session -> what is wrong with its journal
         self._ending = False
 
     @property
     def opened(self) -> tuple[Session, ...]:
         """The sessions that are open in this process."""
         return tuple(self._open.values())
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with journals that were looked at."""
+        return tuple(self._problems.values())
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -110,8 +120,8 @@ class Sessions:
         self._latest[root] = session_id
         return NewSession(session, introduce)
 
-    async def open(self, session_id: str) -> Session:
-        """The session of that id, opened where it was not.
+    async def open(self, session_id: str, *, tell: bool = True) -> Session:
+        """The session of that id, opened where it was not. `tell`: whether clients are sent what closes it.
 
         Requests for one session pass in the order they came, also while it is being read; where it is open
         and nobody waits there is no wait at all, so that what a request does next is in that order too.
@@ -124,21 +134,44 @@ class Sessions:
             self._check_open()
             session = self._open.get(session_id)
             if session is None:
-                session = await self._load(session_id, self._house)
+                session = await self._load(session_id, tell=tell)
                 self._open[session_id] = session
             return session
 
-    async def cancel(self, session_id: str, prompt_id: str | None) -> CancelResult:
-        """Cancel the running prompt of a session. In one that is not open here, nothing runs."""
+    async def cancel(self, params: CancelParams) -> CancelResult:
+        """Cancel the running prompt of a session. In one that is not open nothing runs, but prompts may wait.
+
+        Raises `RpcError` sessionNotFound or storage, and what `open` raises where prompts wait.
+        """
+        session_id = params.session_id
         if session_id not in self._gates:
             session = self._open.get(session_id)
         else:
             async with self._gate(session_id):
                 session = self._open.get(session_id)
         if session is None:
-            await anyio.to_thread.run_sync(self._find, session_id)
-            return CancelResult(state="notRunning", quiescent=True)
-        return await session.cancel(prompt_id)
+            path = await anyio.to_thread.run_sync(self._find, session_id)
+            state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
+            if not state.queue or (params.keep_queue and params.prompt_id is None):
+                return CancelResult(state="notRunning", quiescent=True)
+            session = await self.open(session_id)
+        return await session.cancel(params.prompt_id, keep_queue=params.keep_queue)
+
+    async def attach(self, params: SessionAttachParams) -> AttachResult:
+        """Open a session and tell what happened behind an event; live events follow. Raises like `open`."""
+        session = await self.open(params.session_id, tell=False)
+        replay = ReplayReader(session.journal, params.session_id, params.after_seq)
+        try:
+            for _ in range(_READINGS):
+                await anyio.to_thread.run_sync(replay.read_on)
+                if (result := session.catch_up(replay, at_last=False)) is not None:
+                    return result
+            replay.read_on()  # the little that a quick run has added since
+        except JournalError as error:
+            raise RpcError("storage", str(error)) from error
+        result = session.catch_up(replay, at_last=True)
+        assert result is not None
+        return result
 
     def _check_open(self) -> None:
         if self._ending:
@@ -173,11 +206,11 @@ class Sessions:
             if not gate.waiting:
                 self._gates.pop(name, None)
 
-    async def _load(self, session_id: str, house: House) -> Session:
+    async def _load(self, session_id: str, *, tell: bool) -> Session:
         path = await anyio.to_thread.run_sync(self._find, session_id)
         try:
             with anyio.CancelScope(shield=True):  # an abandoned thread would keep the journal's lock
-                journal, state = await anyio.to_thread.run_sync(_take_over, path, session_id)
+                journal, state, damage = await anyio.to_thread.run_sync(take_over, path, session_id)
         except JournalLocked as error:
             raise RpcError("sessionLocked", str(error), retryable=True, pid=error.pid) from error
         except JournalTooNew as error:
@@ -186,14 +219,22 @@ class Sessions:
             raise RpcError("storage", str(error)) from error
         if not state.is_introduced:
             journal.close()
-            raise _not_found(session_id)
-        session = Session(state, journal, path_of(state.base.workspace_uri), house)
+            raise not_found(session_id)
+        self._note(session_id, damage)
+        session = Session(state, journal, path_of(state.base.workspace_uri), self._house)
         try:
-            session.recover()
+            session.recover(damage, tell=tell)
         except RpcError:
             journal.close()
             raise
         return session
+
+    def _note(self, session_id: str, damage: tuple[int, ...]) -> None:
+        """Keep in mind, for `agentd/status`, what of a journal cannot be read."""
+        self._problems.pop(session_id, None)
+        if damage:
+            message = f"Session {session_id}: {damage_told(damage)}"
+            self._problems[session_id] = Problem(severity="warning", message=message)
 
     def latest(self, root: Path, prompt_id: str | None) -> str | None:
         """The session for a prompt that names none: one that knows `prompt_id`, else the one last used."""
@@ -214,25 +255,48 @@ class Sessions:
             return await self._look_at(params)
 
     async def _look_at(self, params: SessionGetParams) -> SessionGetResult:
-        """Read a session, closing first, in silence, what a stopped daemon left open in it.
+        """Read a session, closing first what a stopped daemon left open in it.
 
-        Where it cannot be taken over (another process holds it, a newer agentd wrote it, the disk is full) it
-        is read as it is.
+        Nobody is sent these events: a reading opens no session, and what it tells goes up to them. Where
+        the session cannot be taken over (another process holds it, a newer agentd wrote it, the disk is full)
+        it is read as it is.
         """
+        path = await anyio.to_thread.run_sync(self._find, params.session_id)
         try:
-            session = await self._load(params.session_id, replace(self._house, face=Silence()))
+            page = await anyio.to_thread.run_sync(read_page, path, params)
+        except (JournalError, OSError):
+            page = None  # what is wrong is told by who reads it all
+        if page is not None:
+            return page
+        try:
+            session = await self._load(params.session_id, tell=False)
         except RpcError as error:
             if error.kind not in ("sessionLocked", "unsupported", "storage"):
                 raise
-            path = await anyio.to_thread.run_sync(self._find, params.session_id)
-            state = await anyio.to_thread.run_sync(_read_state, path, params.session_id)
-            info = state.info(alive=error.kind == "sessionLocked")
-            info = info.model_copy(update={"locked_by": error.details.get("pid")})
+            state, info = await self._read(params.session_id, error)
             return reading(state, info, params.before, params.limit)
         try:
             return session.get(params.before, params.limit)
         finally:
             await session.close()
+
+    async def _read(self, session_id: str, why: RpcError) -> tuple[SessionState, SessionInfo]:
+        """A session that cannot be taken over, for this reason, as it is."""
+        path = await anyio.to_thread.run_sync(self._find, session_id)
+        state, damage = await anyio.to_thread.run_sync(read_state, path, session_id)
+        self._note(session_id, damage)
+        info = state.info(alive=why.kind == "sessionLocked")
+        return state, info.model_copy(update={"locked_by": why.details.get("pid")})
+
+    async def export(self, session_id: str) -> SessionExportResult:
+        """A session as Markdown, whether it is open, closed or held by another process."""
+        async with self._gate(session_id):
+            session = self._open.get(session_id)
+            if session is not None:
+                return SessionExportResult(text=markdown(session.info, session.messages))
+            path = await anyio.to_thread.run_sync(self._find, session_id)
+            state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
+            return SessionExportResult(text=markdown(state.info(alive=False), state.messages))
 
     async def listing(self, params: SessionListParams, root: Path | None) -> SessionListResult:
         """Sessions, newest first, of one workspace folder or of all; the cursor is a place in that order."""
@@ -251,9 +315,20 @@ class Sessions:
         infos = []
         for folder in folders:
             for path in sorted(folder.glob("*.jsonl")):
-                if path.stem not in self._open and (info := summary_of(path)) is not None:
+                if path.stem not in self._open and (info := self._summary(path)) is not None:
                     infos.append(info)
         return infos
+
+    def _summary(self, path: Path) -> SessionInfo | None:
+        """A session for the list. Where the ends of its journal are damaged all of it is read."""
+        try:
+            return summary_of(path) or read_state(path, path.stem)[0].info(alive=False)
+        except (RpcError, JournalError, OSError) as error:
+            log.warning("a session that cannot be listed: %s", error)
+            if not isinstance(error, RpcError) or error.kind != "sessionNotFound":
+                message = f"Session {path.stem} cannot be listed: {error}"
+                self._problems[path.stem] = Problem(severity="warning", message=message)
+            return None
 
     def _folders(self) -> list[Path]:
         return sorted(self._folder.iterdir()) if self._folder.is_dir() else []
@@ -268,7 +343,7 @@ class Sessions:
             path = folder / f"{session_id}.jsonl"
             if path.is_file():
                 return path
-        raise _not_found(session_id)
+        raise not_found(session_id)
 
     # --- closing ----------------------------------------------------------------------------------
 
@@ -281,6 +356,27 @@ class Sessions:
                 return
             await session.close()
             self._forget(session)
+
+    async def delete(self, session_id: str) -> None:
+        """Cancel what runs in a session and remove it for good.
+
+        Raises `RpcError` sessionNotFound, sessionLocked where another process holds it, or storage.
+        """
+        async with self._gate(session_id):
+            self._check_open()
+            session = self._open.get(session_id)
+            if session is not None:
+                await session.close()
+                self._forget(session)
+            path = await anyio.to_thread.run_sync(self._find, session_id)
+            try:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(remove, path)
+            except JournalLocked as error:
+                raise RpcError("sessionLocked", str(error), retryable=True, pid=error.pid) from error
+            except JournalError as error:
+                raise RpcError("storage", str(error)) from error
+            self._problems.pop(session_id, None)
 
     async def close_all(self, stop: Stop) -> None:
         """The daemon ends: close every session, all at the same time, and open none any more."""
@@ -307,50 +403,3 @@ class NewSession:
     def __init__(self, session: Session, introduce: Callable[[], None]) -> None:
         self.session = session
         self.introduce = introduce
-
-
-def _take_over(path: Path, session_id: str) -> tuple[Journal, SessionState]:
-    journal, contents = Journal.open(path)
-    try:
-        return journal, _fold(contents, session_id)
-    except BaseException:
-        journal.close()
-        raise
-
-
-def _read_state(path: Path, session_id: str) -> SessionState:
-    try:
-        state = _fold(read(path), session_id)
-    except JournalError as error:
-        raise RpcError("storage", str(error)) from error
-    if not state.is_introduced:
-        raise _not_found(session_id)
-    return state
-
-
-def _fold(contents: Contents, session_id: str) -> SessionState:
-    """The state that the records tell. What cannot be read costs that record only, and is logged."""
-    state, reader = SessionState(session_id), Reader()
-    for damage in contents.damage:
-        if damage.reason == "torn":
-            continue  # what a killed writer had not finished was never acknowledged
-        log.warning("session %s: line %d is damaged and left out: %s", session_id, damage.line, damage.reason)
-    for record in contents.records:
-        try:
-            entry = reader.entry(record)
-        except ValidationError as error:
-            log.warning("session %s: record %s is left out: %s", session_id, record.get("seq"), error.title)
-            entry = None
-        if entry is not None:
-            state.apply(entry)
-        elif type(record.get("seq")) is int:
-            state.pass_over(record["seq"])
-    return state
-
-
-def _not_found(session_id: str) -> RpcError:
-    return RpcError(
-        "sessionNotFound",
-        f'There is no session "{session_id}".',
-        hint="agentd/session/list tells which there are.",
-    )

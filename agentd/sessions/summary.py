@@ -1,33 +1,32 @@
 """A session as a list shows it, from the two ends of its journal: the middle is not read."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from agentd.protocol.messages import Session as SessionInfo
-from agentd.sessions.journal import JournalError, holder, read_ends
+from agentd.sessions.journal import holder, read_ends
 
-log = logging.getLogger(__name__)
+_TAILS = ((4 * 1024, 0), (32 * 1024, 0), (256 * 1024, 16 * 1024))
+"""How much of a journal's end and beginning is read, in bytes, until that is enough. The first mostly is."""
 
 
 def summary_of(path: Path) -> SessionInfo | None:
-    """A session for the list, from the ends of its journal."""
-    try:
-        _, records = read_ends(path)
-    except (JournalError, OSError) as error:
-        log.warning("a session that cannot be listed: %s", error)
+    """A session for the list, from the ends of its journal; None where they hold none.
+
+    Most journals end with the end of a run, which tells the session as it stood then. Where the last run is
+    long and has no end, `message_count` counts what was read of it. Raises `JournalError` or `OSError`.
+    """
+    for tail_bytes, head_bytes in _TAILS:
+        _, records = read_ends(path, tail_bytes, head_bytes)
+        place = next((n for n in range(len(records) - 1, -1, -1) if _told(records[n]) is not None), None)
+        if place is not None and _seq(records[-1]) - _seq(records[place]) == len(records) - 1 - place:
+            break  # nothing is missing between the two
+    info = _told(records[place]) if place is not None else None
+    if place is None or info is None:
         return None
-    info, messages = None, 0
-    for record in records:
-        told = _told(record)
-        if told is not None:
-            info, messages = told, 0
-        elif _type(record) == "message_end":
-            messages += 1
-    if info is None:
-        return None
+    messages = sum(_type(record) == "message_end" for record in records[place + 1 :])
     last = records[-1]
     update = {
         "state": "idle",
@@ -37,6 +36,11 @@ def summary_of(path: Path) -> SessionInfo | None:
         "locked_by": holder(path),
     }
     return info.model_copy(update=update)
+
+
+def _seq(record: dict[str, Any]) -> int:
+    seq = record.get("seq")
+    return seq if type(seq) is int else 0
 
 
 def _told(record: dict[str, Any]) -> SessionInfo | None:

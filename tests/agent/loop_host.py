@@ -138,6 +138,7 @@ class MemoryHost:
         self.verdict: Callable[[ToolCall], Awaitable[Verdict]] | None = None
         self.rooms = 0
         self.prompt_watch = PromptWatch()
+        self.steers: list[str] = []
         self.clock = itertools.count()
         self._ids = itertools.count(1)
         self._call_ids: set[str] = set()
@@ -172,6 +173,15 @@ class MemoryHost:
             unique = f"{base}~{count}"
         self._call_ids.add(unique)
         return unique
+
+    def claim_steer(self) -> bool:
+        return bool(self.steers)
+
+    def next_steer(self) -> UserMessage | None:
+        if not self.steers:
+            return None
+        said = TextContent(text=self.steers.pop(0))
+        return UserMessage(message_id=self.sources.new_id("u"), content=(said,), timestamp=TIME)
 
     def tool_context(self, output: Any) -> ToolContext:
         return ToolContext(Path("/"), Disk(), SeenFiles(), {}, output)

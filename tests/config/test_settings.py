@@ -133,6 +133,8 @@ def test_a_wrong_variable_is_named_and_the_file_counts(path: Path) -> None:
         ),
         ("mode = true", 1, "mode", "has to be a string, not true or false"),
         ("allow_full = 1", 1, "allow_full", "has to be true or false, not a whole number"),
+        ("retention_days = 0", 1, "retention_days", "it has to be above 0"),
+        ("retention_days = true", 1, "retention_days", "has to be a whole number, not true or false"),
         ('mode = "full"\nallow_full = false', 1, "mode", "set allow_full = true"),
         ("providers = []", 1, "providers", "has to be a table, not an array"),
         ("[[providers]]", 1, "providers", "has to be a table, not an array"),
@@ -386,3 +388,12 @@ def test_folders_follow_the_variables_and_else_the_system(
     assert config_file({"AGENTD_CONFIG": "x.toml"}) == tmp_path / "x.toml"
     assert data_dir({"AGENTD_DATA": "~/d"}) == tmp_path / "d"
     assert data_dir({"AGENTD_DATA": "~no-such-user/d"}) == tmp_path / "~no-such-user/d"
+
+
+def test_sessions_are_kept_for_ninety_days_unless_said(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("")
+    assert load({"AGENTD_CONFIG": str(path)}).retention_days == 90
+    path.write_text("retention_days = 7\n")
+    settings = load({"AGENTD_CONFIG": str(path)})
+    assert (settings.retention_days, settings.problems) == (7, ())

@@ -23,8 +23,10 @@ from agentd.sessions.journal import (
     JournalError,
     JournalLocked,
     JournalTooNew,
+    holder,
     read,
     read_ends,
+    remove,
 )
 
 HEADER = {"sessionId": "s1"}
@@ -721,6 +723,54 @@ def test_a_second_process_is_refused_with_the_pid_and_welcome_after_a_kill(path:
     assert own.value.pid == os.getpid()
     journal.close()
     assert not path.with_name("s1.jsonl.pid").exists()
+
+
+def test_a_note_of_a_killed_writer_whose_number_is_anothers_by_now_holds_nothing(path: Path) -> None:
+    """The number of a process is used again: the lock tells whether somebody writes, not the note."""
+    write(path, record(1))
+    note = path.with_name(path.name + ".pid")
+    note.write_text(f"{os.getpid()}\n")
+    assert holder(path) is None
+    journal, _ = Journal.open(path)
+    assert holder(path) == os.getpid()
+    with pytest.raises(JournalLocked):
+        Journal.open(path)
+    journal.close()
+    assert holder(path) is None
+
+
+def test_who_only_asks_for_the_holder_keeps_no_writer_out(path: Path) -> None:
+    write(path, record(1))
+    path.with_name(path.name + ".pid").write_text(f"{os.getpid()}\n")
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            holder(path)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for _ in range(300):
+            Journal.open(path)[0].close()
+    finally:
+        done.set()
+        asking.join()
+
+
+def test_a_journal_is_removed_with_all_that_lies_beside_it(path: Path) -> None:
+    write(path, record(1))
+    with path.open("ab") as file:
+        file.write(b"torn")
+    journal, _ = Journal.open(path)
+    with pytest.raises(JournalLocked):
+        remove(path)
+    assert path.exists()
+    journal.close()
+    remove(path)
+    assert list(path.parent.iterdir()) == []
+    with pytest.raises(JournalError):
+        remove(path)
 
 
 @pytest.mark.parametrize("note", ["", "nonsense", "99999999999999999999", "4194304999"])

@@ -8,6 +8,7 @@ import anyio.lowlevel
 import pytest
 from agent.event_order import words
 from agent.loop_host import FakeTool, MemoryHost
+from sessions.prompting import Later, finished, later, refused
 from sessions.session_home import Home, assert_whole_journal, calling, home, prompt, tool_call
 
 from agentd.protocol.errors import RpcError
@@ -22,50 +23,10 @@ from agentd.protocol.methods import (
     SessionUpdateParams,
 )
 from agentd.providers.base import ProviderError, StreamEnd, TextDelta, ToolCallDelta
-from agentd.sessions.run import Run
 from agentd.sessions.session import Session
+from agentd.sessions.submission import Submission
 
 HANG = {"content": [{"type": "text", "text": "so far"}], "hang": True}
-
-
-async def refused(session: Session, text: Any = "go", **params: Any) -> RpcError:
-    with pytest.raises(RpcError) as caught:
-        await session.prompt(prompt(text, **params))
-    return caught.value
-
-
-async def finished(session: Session, text: Any = "go", **params: Any) -> PromptResult:
-    result = await session.prompt(prompt(text, **params))
-    assert isinstance(result, PromptResult)
-    return result
-
-
-class Later:
-    """A prompt that runs beside the test."""
-
-    def __init__(self, session: Session, text: Any = "go", **params: Any) -> None:
-        self.results: list[Any] = []
-        self.done = anyio.Event()
-        self._arguments = session, text, params
-
-    async def run(self) -> None:
-        session, text, params = self._arguments
-        try:
-            self.results.append(await session.prompt(prompt(text, **params)))
-        except RpcError as error:
-            self.results.append(error)
-        self.done.set()
-
-    async def result(self) -> Any:
-        with anyio.fail_after(10):
-            await self.done.wait()
-        return self.results[0]
-
-
-def later(living: Home, session: Session, text: Any = "go", **params: Any) -> Later:
-    running = Later(session, text, **params)
-    living.house.start_soon(running.run)
-    return running
 
 
 # --- results --------------------------------------------------------------------------------------
@@ -347,8 +308,8 @@ async def test_a_cancel_in_the_same_step_as_its_prompt_asks_no_model(tmp_path: P
     async with home(tmp_path) as living:
         session = await living.new("never")
 
-        def at_once(run: Run) -> None:
-            run.cancel()
+        def at_once(taken: Submission) -> None:
+            taken.cancel()
 
         result = await session.prompt(prompt(prompt_id="p1"), at_once)
         assert isinstance(result, PromptResult)
@@ -574,7 +535,8 @@ async def test_a_window_that_a_server_told_is_known_to_all_and_to_the_run_that_h
         failure = ProviderError("context_overflow", "fake: too long", context_limit=8192)
         living.engines.others["fake"] = MemoryHost([failure]).provider
         session = await living.new("unused")
-        runs: list[Run] = []
-        await session.prompt(prompt(model="fake/x"), runs.append)
+        taken: list[Submission] = []
+        await session.prompt(prompt(model="fake/x"), taken.append)
         assert living.engines.windows == {"fake/x": 8192}
-        assert runs[0].engine().model.context_window == 8192
+        assert taken[0].run is not None
+        assert taken[0].run.engine().model.context_window == 8192

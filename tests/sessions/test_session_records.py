@@ -218,7 +218,7 @@ def known(state: SessionState) -> dict[str, Any]:
         "seq": state.seq,
         "updated": state.updated_at,
         "messages": state.messages,
-        "prompts": {prompt_id: (each.digest, each.result) for prompt_id, each in state.prompts.items()},
+        "prompts": {prompt_id: (each.digests, each.result) for prompt_id, each in state.prompts.items()},
         "answers": state.answers,
         "run": state.run,
         "usage": state.usage,
@@ -308,4 +308,11 @@ async def test_a_damaged_line_costs_that_event_only(tmp_path: Path) -> None:
         assert [message.role for message in again.get(None, 9).messages] == ["user"]
         result = await again.prompt(prompt("next", model=living.script("fine")))
         assert result.stop_reason == "stop"  # type: ignore[union-attr]  # it was waited for
-    assert len(entries(path)) == len(lines) - 2 + 8
+        assert "were lost" in living.engines.scripted.requests[-1].system, "the model is told"
+        notices = [sent.event for sent in living.face.sent if sent.event.type == "notice"]
+        assert [f"line {place + 1} " in each.message for each in notices] == [True], "the user is told"  # type: ignore[union-attr]
+    assert len(entries(path)) == len(lines) - 2 + 1 + 8
+    async with home(tmp_path) as living:
+        await living.sessions.open(session_id)
+        assert living.face.sent == [], "and told once"
+        assert any(session_id in problem.message for problem in living.sessions.problems)

@@ -6,15 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from agent.loop_host import FakeTool
 from agent.strict_history import faults
+from sessions.prompting import later
 from sessions.session_home import COMMAND, Home, assert_whole_journal, calling, home, prompt, tool_call
 
 from agentd.agent.request import project
 from agentd.protocol.errors import RpcError
-from agentd.protocol.messages import PermissionRequest
-from agentd.protocol.methods import PermissionAnswer, PromptResult, SessionNewParams, SessionUpdateParams
+from agentd.protocol.messages import PermissionRequest, UserMessage
+from agentd.protocol.methods import (
+    PermissionAnswer,
+    PromptResult,
+    QueueUpdateParams,
+    SessionNewParams,
+    SessionUpdateParams,
+)
 from agentd.sessions import journal
 from agentd.sessions.journal import Journal
 from agentd.sessions.session import Session
@@ -228,3 +236,38 @@ async def test_a_record_that_is_no_json_fails_one_run_and_no_more(
                 raise
         number += 1
     assert number > 15
+
+
+@pytest.mark.parametrize("after", range(12))
+async def test_prompts_that_wait_stand_through_a_full_disk(tmp_path: Path, disk: Disk, after: int) -> None:
+    """Whichever record does not fit: who waits is told, the prompt stands, and runs when there is room."""
+    release = anyio.Event()
+
+    async def hold(arguments: Any, context: Any) -> None:
+        await release.wait()
+
+    async with home(tmp_path, FakeTool(run=hold)) as living:
+        session = await living.new(calling(tool_call("a")), "one", "two", "three")
+        first = later(living, session, "first", prompt_id="p1")
+        await living.face.until("tool_execution_start")
+        second = later(living, session, "second", prompt_id="p2", when_busy="queue")
+        steer = later(living, session, "wait", prompt_id="s1", when_busy="steer")
+        await living.face.until("queue_changed", 2)
+        disk.full(after)
+        release.set()
+        told = [await each.result() for each in (first, second, steer)]
+        for each in told:
+            assert isinstance(each, PromptResult) or (each.kind, each.retryable) == ("storage", True)
+        disk.freed()
+        waiting = {each.prompt_id for each in session.get(None, 1).queue}
+        queue = QueueUpdateParams(session_id=session.session_id, op="run")
+        session.prompts.update_queue(queue)
+        for prompt_id, text in (("p2", "second"), ("s1", "wait")):
+            if prompt_id in waiting:
+                result = await result_of(session, text, prompt_id=prompt_id)
+                assert result.stop_reason in ("stop", "interrupted")  # a steer that was begun is said there
+        assert session.get(None, 1).queue == ()
+        said = [m.content[0].text for m in session.messages if isinstance(m, UserMessage)]  # type: ignore[union-attr]
+        assert sorted(said) == ["first", "second", "wait"], "each once"
+        assert_whole_journal(living.journal(session.session_id))
+        assert faults(project(session.messages)) == []

@@ -17,8 +17,12 @@ METHODS = [
     "agentd/session/list",
     "agentd/session/get",
     "agentd/session/update",
+    "agentd/session/attach",
+    "agentd/session/export",
     "agentd/session/close",
     "agentd/models",
+    "agentd/session/delete",
+    "agentd/queue/update",
     "agentd/tools",
     "agentd/credentials/set",
     "agentd/permission/respond",
@@ -41,6 +45,7 @@ NAMES = [
     "wait", "whenBusy", "maxTurns", "requestId", "optionId", "provider", "secret", "text", "type", "uri",
     "textDocument", "contentChanges", "range", "start", "end", "line", "character", "version", "event",
     "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted", "ruleId",
+    "op", "index", "afterSeq", "keepQueue",
 ]  # fmt: skip
 
 TEXTS = st.one_of(

@@ -1,0 +1,419 @@
+"""What becomes of a session's prompts: one runs at a time, others wait, steer, interrupt or are refused.
+
+Taking a prompt is one step, so prompts are taken in the order in which they were read. The end of a run is
+another: who waits for it is answered, and only then comes what was read meanwhile, and then the queue.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import anyio.lowlevel
+from anyio import CancelScope
+
+from agentd.agent.prompt_cut import PromptWatch
+from agentd.protocol.errors import RpcError
+from agentd.protocol.events import Notice
+from agentd.protocol.messages import Mode, QueuedPrompt, RunError
+from agentd.protocol.methods import (
+    CancelResult,
+    PromptAccepted,
+    PromptParams,
+    PromptResult,
+    QueueUpdateParams,
+)
+from agentd.sessions.house import House
+from agentd.sessions.log import SessionLog, refusing
+from agentd.sessions.prompts import blocks_of, check_blocks, check_going_on, check_images, digest_of
+from agentd.sessions.questions import Questions
+from agentd.sessions.queue import PromptQueue
+from agentd.sessions.run import Ground, Run
+from agentd.sessions.state import steered
+from agentd.sessions.submission import Submission
+from agentd.workspace.shell import Shell
+
+CANCEL_SECONDS = 4.5
+"""A cancel is answered by then, whatever still has not stopped."""
+
+STANDS_STILL = "The session's journal could not be written; the prompt waits in its queue."
+
+Stop = Literal["aborted", "interrupted"]
+
+
+class Dispatcher:
+    """Takes the prompts of one session."""
+
+    def __init__(self, root: Path, log: SessionLog, house: House, questions: Questions, shell: Shell) -> None:
+        self.root = root
+        self.run: Run | None = None
+        self._log = log
+        self._state = log.state
+        self._house = house
+        self._submissions: dict[str, Submission] = {}  # the prompts that are not answered yet
+        self._next: list[Submission] = []  # those read while the last run ends: they come before the queue
+        self._closed = False
+        self._queue = PromptQueue(log, self._gone, self._said)
+        watch = PromptWatch(log.state.cut_prompts)
+        self._ground = Ground(root, log, house, questions, shell, watch, self._queue)
+
+    def knows(self, prompt_id: str) -> bool:
+        """Whether a prompt of that id was ever taken here."""
+        return prompt_id in self._state.prompts or prompt_id in self._submissions
+
+    @property
+    def wished_modes(self) -> tuple[Mode | None, ...]:
+        """The modes that prompts of the queue want."""
+        return tuple(wish.mode for wish in self._state.wishes.values())
+
+    # --- taking -----------------------------------------------------------------------------------
+
+    async def prompt(
+        self, params: PromptParams, on_start: Callable[[Submission], None] = lambda submission: None
+    ) -> PromptResult | PromptAccepted:
+        """Run a prompt, or join or recall the one of the same id, and give its result.
+
+        `on_start` is handed the prompt in the step that takes it, before anything of it happens. Raises
+        `RpcError` for a prompt that never began: sessionBusy, queueFull, noModel, unsupported,
+        outsideWorkspace, invalidParams, cancelled.
+        """
+        taken = self._take(params)
+        if isinstance(taken, PromptResult):
+            return taken
+        on_start(taken)
+        return await (self._accepted(taken) if params.wait == "accepted" else taken.answer())
+
+    async def _accepted(self, taken: Submission) -> PromptAccepted:
+        """The word that a prompt is safe: in its run, or in the queue."""
+        await taken.placed.wait()
+        if taken.error is not None:
+            raise taken.error
+        outcome = taken.outcome
+        if outcome == "started" and taken.run is not None:
+            await taken.run.until_accepted()
+        else:
+            with refusing():
+                await self._log.sync()
+        return PromptAccepted(
+            session_id=self._state.session_id,
+            prompt_id=taken.prompt_id,
+            outcome=outcome,
+            seq=self._state.seq,
+            restored=taken.restored or None,
+            problems=taken.problems or None,
+        )
+
+    def _take(self, params: PromptParams) -> Submission | PromptResult:
+        """Take a prompt up, or find the one of the same id, or its result."""
+        blocks = blocks_of(params.prompt)
+        digest = digest_of(blocks)
+        if self._closed:
+            raise _closed()
+        if self.run is None:
+            self._log.repair()
+        prompt_id = params.prompt_id or self._house.sources.new_id("p")
+        live, known = self._submissions.get(prompt_id), self._state.prompts.get(prompt_id)
+        digests = (known.digests if known is not None else set()) | ({live.digest} if live else set())
+        if digests and digest not in digests:
+            raise RpcError(
+                "invalidParams", f'/promptId: "{prompt_id}" was used for another prompt of this session'
+            )
+        if live is not None:
+            return live
+        if known is not None and known.result is not None:
+            return known.result
+        taken = Submission(params.model_copy(update={"prompt_id": prompt_id}), blocks, digest, self._withdraw)
+        if prompt_id in self._state.wishes:
+            taken.place("queued")  # of an earlier process: it runs when the user says so
+        else:
+            self._place(taken)
+        self._submissions[prompt_id] = taken
+        return taken
+
+    def _place(self, taken: Submission) -> None:
+        """Start a prompt, or do what it wishes where another one runs. Raises `RpcError`."""
+        run, when_busy = self.run, taken.params.when_busy
+        if run is None:
+            self._start(taken)
+        elif run.settled and (when_busy in ("steer", "interrupt") or self._queue.ready() is None):
+            self._next.append(taken)  # only the last events and responses are to come: then it is our turn
+        elif when_busy == "queue":
+            self._enqueue(taken, "queue")
+        elif when_busy == "reject":
+            raise _busy()
+        elif run.cancelled:
+            self._next.append(taken)  # too late to steer, and nothing is left to interrupt
+        elif when_busy == "steer":
+            self._enqueue(taken, "steer")
+        else:
+            self._check(taken)
+            taken.restored = self._queue.give_back(only_steers=True)
+            run.cancel()
+            self._next.append(taken)
+
+    def _enqueue(self, taken: Submission, kind: Literal["queue", "steer"]) -> None:
+        if kind == "steer" and not taken.blocks:
+            raise RpcError("invalidParams", "/prompt: a steer has to say something")
+        self._check(taken, self.run if kind == "steer" else None)
+        queued = QueuedPrompt(
+            prompt_id=taken.prompt_id, kind=kind, prompt=taken.blocks, queued_at=self._house.sources.now()
+        )
+        self._queue.add(queued, taken.params)
+        taken.place("steered" if kind == "steer" else "queued")
+
+    def _start(self, taken: Submission) -> None:
+        """Begin a run. Nothing is journaled or sent before all that can be wrong has been looked at."""
+        self._check(taken)
+        if not taken.blocks:
+            check_going_on(self._state.messages)
+        run = Run(self._ground, taken.params, taken.blocks, taken.digest)
+        taken.problems = self._house.news
+        with refusing():
+            for problem in taken.problems:
+                self._log.record(Notice(severity=problem.severity, message=problem.message))
+        self._house.news_is_told()
+        self.run = run
+        taken.place("started", run)
+        self._house.start_soon(self._drive, run)
+
+    def _check(self, taken: Submission, run: Run | None = None) -> None:
+        """Raise `RpcError` for what cannot run: in a run of its own, or as a word in this one."""
+        params = taken.params
+        self._house.check_mode(params.mode)
+        check_blocks(taken.blocks, self.root)
+        base = self._state.base
+        engine = (
+            run.engine()
+            if run is not None
+            else self._house.engines.engine(params.model or base.model, params.effort or base.effort)
+        )
+        check_images(taken.blocks, engine.model)
+
+    async def _drive(self, run: Run) -> None:
+        """The task of a run, until all who wait for its end have gone on; then what comes next."""
+        try:
+            await run.drive()
+        finally:
+            ended = [each for each in self._submissions.values() if each.run is run]
+            for each in ended:
+                self._forget(each.prompt_id, self._result_of(each, run))
+            run.done.set()
+            with CancelScope(shield=True):
+                while any(each.listeners for each in ended):
+                    await anyio.lowlevel.checkpoint()
+            self.run = None
+            if not run.over:
+                self._queue.hold()  # it could not be closed in the journal, so the next could not begin
+                self._fail_waiting(RpcError("storage", STANDS_STILL, retryable=True))
+            self._go_on()
+
+    def _result_of(self, taken: Submission, run: Run) -> PromptResult:
+        assert run.result is not None
+        entry = self._state.prompts.get(taken.prompt_id)
+        if entry is not None and entry.result is not None:
+            return entry.result
+        return run.result if taken.prompt_id == run.prompt_id else steered(run.result, taken.prompt_id)
+
+    def _go_on(self) -> None:
+        """Nothing runs: take up what was read while the last run ended, then the queue."""
+        waiting, self._next = self._next, []
+        for taken in waiting:
+            try:
+                if self._closed:
+                    raise _closed()
+                taken.restored = self._restored(taken.restored)
+                self._log.repair()
+                self._place(taken)
+            except RpcError as error:
+                self._forget(taken.prompt_id, error)
+        while self.run is None and not self._closed and (queued := self._queue.ready()) is not None:
+            self._start_queued(queued)
+
+    def _start_queued(self, queued: QueuedPrompt) -> None:
+        """Start a prompt of the queue; one that cannot run leaves it with a word to the user."""
+        wishes = self._queue.wishes(queued.prompt_id)
+        taken = self._submissions.get(queued.prompt_id)
+        if taken is None:
+            taken = Submission(wishes, queued.prompt, digest_of(queued.prompt), self._withdraw)
+            self._submissions[queued.prompt_id] = taken
+        taken.params, taken.blocks, taken.digest = wishes, queued.prompt, digest_of(queued.prompt)
+        try:
+            self._log.repair()
+            self._start(taken)
+            self._queue.start(queued.prompt_id)
+        except RpcError as error:
+            self._refuse(queued, error)
+
+    def _refuse(self, queued: QueuedPrompt, error: RpcError) -> None:
+        told = RunError(kind="bad_request", message=error.message)
+        try:
+            self._forget(queued.prompt_id, error)
+            if error.kind == "storage":
+                raise error
+            self._queue.remove((queued.prompt_id,), refused=told)
+            message = f"A prompt of the queue could not begin: {error.message}"
+            with refusing():
+                self._log.record(Notice(severity="error", message=message))
+        except RpcError as failure:
+            self._queue.hold()
+            self._fail_waiting(failure)
+
+    def _forget(self, prompt_id: str, end: PromptResult | RpcError) -> None:
+        """Answer all who wait for a prompt: it has ended, or will not begin here."""
+        taken = self._submissions.pop(prompt_id, None)
+        if taken is None:
+            return
+        if isinstance(end, RpcError):
+            taken.fail(end)
+        else:
+            taken.finish(end)
+
+    def _gone(self, prompt_id: str) -> None:
+        """A prompt has left the queue unsaid."""
+        result = self._state.prompts[prompt_id].result
+        assert result is not None
+        self._forget(prompt_id, result)
+
+    def _said(self, prompt_id: str) -> None:
+        """The run has said a steer: its answer is the run's."""
+        taken = self._submissions.get(prompt_id)
+        if taken is not None:
+            taken.place("steered", self.run)
+
+    def _fail_waiting(self, error: RpcError) -> None:
+        """Answer all who wait for prompts of the queue; the prompts stand in it as before."""
+        for queued in self._queue.all:
+            self._forget(queued.prompt_id, error)
+
+    # --- cancel -----------------------------------------------------------------------------------
+
+    async def cancel(
+        self, prompt_id: str | None = None, stop: Stop = "aborted", *, keep_queue: bool = False
+    ) -> CancelResult:
+        """Cancel the running prompt (if it is that one) and wait until it has closed.
+
+        The queue goes with it unless `keep_queue`, and comes back in the answer. A prompt of the queue that
+        is named is taken out, and nothing else. A prompt that waits for the last words of the one before
+        counts as running: it was read before. Raises `RpcError` storage.
+        """
+        if prompt_id is not None and prompt_id in self._queue:
+            return await self._cancel_queued(prompt_id)
+        victim = self._victim(prompt_id)
+        if victim is None and prompt_id is not None:
+            return CancelResult(state="notRunning", quiescent=True)
+        given = self._queue.give_back(only_steers=keep_queue)
+        late = victim is not None and victim.run is not None and _is_late(victim.run)
+        if victim is not None:
+            self._stop(victim, stop, everything=prompt_id is None)
+        if self.run is None or self.run.over:
+            self._queue.settle()
+        if victim is not None:
+            with anyio.move_on_after(CANCEL_SECONDS):
+                await victim.wait()
+        restored = self._restored(given)
+        run = victim.run if victim is not None else None
+        if run is None or late:
+            return CancelResult(state="notRunning", quiescent=True, restored=restored)
+        return CancelResult(
+            state="cancelled", quiescent=run.quiescent, prompt_id=run.prompt_id, restored=restored
+        )
+
+    def _victim(self, prompt_id: str | None) -> Submission | None:
+        """The prompt that a cancel means: the one that waits for its turn to run, or runs."""
+        run = self.run
+        running = self._submissions.get(run.prompt_id) if run is not None else None
+        if prompt_id is None:
+            return self._next[0] if self._next else running
+        named = self._submissions.get(prompt_id)
+        return running if named is not None and named not in self._next else named
+
+    def _stop(self, victim: Submission, stop: Stop, *, everything: bool) -> None:
+        for each in self._next if everything else [victim]:
+            each.cancelled = True
+        if self.run is not None and (everything or victim.run is self.run):
+            self.run.cancel(stop)
+
+    async def _cancel_queued(self, prompt_id: str) -> CancelResult:
+        taken = self._submissions.get(prompt_id)
+        given = self._queue.remove_one(prompt_id)
+        while taken is not None and taken.listeners:
+            await anyio.lowlevel.checkpoint()  # its own answer goes first
+        return CancelResult(state="cancelled", quiescent=True, prompt_id=prompt_id, restored=given)
+
+    def _restored(self, given: tuple[QueuedPrompt, ...]) -> tuple[QueuedPrompt, ...]:
+        """What of it did leave the queue: all, unless the journal could not be written."""
+        standing = {each.prompt_id for each in self._queue.all}
+        return tuple(each for each in given if each.prompt_id not in standing)
+
+    def _withdraw(self, taken: Submission) -> None:
+        """A request for this prompt was taken back: so is the prompt, and no other."""
+        if taken.run is not None:
+            taken.run.cancel()
+        elif taken in self._next:
+            taken.cancelled = True
+        elif taken.prompt_id in self._queue:
+            try:
+                self._queue.remove((taken.prompt_id,))
+            except RpcError as error:
+                self._forget(taken.prompt_id, error)
+        elif self.run is not None and not taken.done.is_set():
+            self.run.cancel()  # which is about to say it
+
+    # --- the rest ---------------------------------------------------------------------------------
+
+    def update_queue(self, params: QueueUpdateParams) -> tuple[QueuedPrompt, ...]:
+        """Edit, remove, move, clear or run what waits, and give what waits then.
+
+        Raises `RpcError` promptNotFound, invalidParams or storage; then nothing has changed.
+        """
+        match params.op:
+            case "edit":
+                self._edit(params)
+            case "remove":
+                self._queue.remove_one(params.prompt_id)
+            case "move":
+                self._queue.move(params.prompt_id, params.index)
+            case "clear":
+                self._queue.clear()
+            case "run":
+                if self.run is None:
+                    self._log.repair()
+                self._queue.release(params.prompt_id)
+                if self.run is None:
+                    self._go_on()
+        return self._queue.all
+
+    def _edit(self, params: QueueUpdateParams) -> None:
+        prompt = PromptParams(prompt=params.prompt) if params.prompt is not None else None
+        if prompt is not None:
+            check_blocks(blocks_of(prompt.prompt), self.root)
+        self._queue.edit(params.prompt_id, prompt)
+
+    async def close(self, stop: Stop) -> None:
+        """Cancel what runs and wait for it. What waits in the queue stays there; who waits for it is told."""
+        self._closed = True
+        self._queue.hold()
+        self._fail_waiting(RpcError("cancelled", "The session was closed; the prompt waits in its queue."))
+        victim = self._victim(None)
+        if victim is not None:
+            self._stop(victim, stop, everything=True)
+            with anyio.move_on_after(CANCEL_SECONDS):
+                await victim.wait()
+
+
+def _is_late(run: Run) -> bool:
+    """Whether a cancel that comes now changes nothing: the run has come to its own end."""
+    return run.settled and not run.cancelled
+
+
+def _closed() -> RpcError:
+    return RpcError("cancelled", "The session was closed before the prompt began.")
+
+
+def _busy() -> RpcError:
+    return RpcError(
+        "sessionBusy",
+        "Agent is already processing a prompt.",
+        retryable=True,
+        hint="Wait for its end, cancel it, or use another session.",
+    )

@@ -1,0 +1,107 @@
+"""From a session's journal to its state."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentd.protocol.errors import RpcError
+from agentd.sessions.journal import Contents, Journal, JournalError, read
+from agentd.sessions.records import Reader
+from agentd.sessions.state import SessionState
+
+log = logging.getLogger(__name__)
+
+
+def take_over(path: Path, session_id: str) -> tuple[Journal, SessionState, tuple[int, ...]]:
+    """Become the writer of a journal; give it, the state that it tells, and the lines that were lost.
+
+    Raises what `Journal.open` raises.
+    """
+    journal, contents = Journal.open(path)
+    try:
+        return journal, _fold(contents, session_id), _lost(contents)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def read_state(path: Path, session_id: str) -> tuple[SessionState, tuple[int, ...]]:
+    """The state that a journal tells, and the lines that were lost. Raises `RpcError`."""
+    try:
+        contents = read(path)
+    except JournalError as error:
+        raise RpcError("storage", str(error)) from error
+    state = _fold(contents, session_id)
+    if not state.is_introduced:
+        raise not_found(session_id)
+    return state, _lost(contents)
+
+
+def _lost(contents: Contents) -> tuple[int, ...]:
+    """The lines whose records are gone. What a killed writer had not finished was never acknowledged."""
+    numbers = [record["seq"] for record in contents.records if type(record.get("seq")) is int]
+    has_all = numbers == list(range(1, len(numbers) + 1))
+    damage = [d for d in contents.damage if d.reason != "torn" and not (has_all and d.reason == "nul")]
+    for each in damage:
+        log.warning("a session's journal: line %d cannot be read (%s)", each.line, each.reason)
+    return tuple(d.line for d in damage if d.line > 1 or contents.header)
+
+
+_STEPS = {
+    "turn_start",
+    "turn_end",
+    "message_start",
+    "message_reset",
+    "retry",
+    "tool_execution_start",
+    "tool_execution_end",
+    "files_changed",
+}
+"""Events that say how a run goes. Once it has ended they are no part of the state."""
+
+
+def _fold(contents: Contents, session_id: str) -> SessionState:
+    """The state that the records tell. What cannot be read costs that record only.
+
+    Of runs that have ended, only what stays of them is looked at: that is most of what reading takes.
+    """
+    state, reader = SessionState(session_id), Reader()
+    last_end = _last_end(contents.records)
+    for number, record in enumerate(contents.records):
+        try:
+            if number < last_end and _type_of(record) in _STEPS:
+                reader.pass_over(record)
+                entry = None
+            else:
+                entry = reader.entry(record)
+        except (ValidationError, KeyError, TypeError) as error:
+            why = error.title if isinstance(error, ValidationError) else repr(error)
+            log.warning("session %s: record %s is left out: %s", session_id, record.get("seq"), why)
+            entry = None
+        if entry is not None:
+            state.apply(entry)
+        elif type(record.get("seq")) is int:
+            state.pass_over(record["seq"])
+    return state
+
+
+def _last_end(records: list[dict[str, Any]]) -> int:
+    """The place of the last `agent_end`, 0 where there is none."""
+    places = range(len(records) - 1, 0, -1)
+    return next((place for place in places if _type_of(records[place]) == "agent_end"), 0)
+
+
+def _type_of(record: dict[str, Any]) -> Any:
+    event = record.get("event")
+    return event.get("type") if isinstance(event, dict) else None
+
+
+def not_found(session_id: str) -> RpcError:
+    """The error that names a session which there is not."""
+    return RpcError(
+        "sessionNotFound",
+        f'There is no session "{session_id}".',
+        hint="agentd/session/list tells which there are.",
+    )

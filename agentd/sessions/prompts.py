@@ -1,0 +1,97 @@
+"""What a prompt says: its blocks, what can be wrong with them, its identity, and the title of its session."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic_core import to_json
+
+from agentd.agent.request import project
+from agentd.protocol.errors import RpcError
+from agentd.protocol.messages import (
+    AssistantMessage,
+    CommandContent,
+    ContentBlock,
+    ImageContent,
+    Message,
+    TextContent,
+)
+from agentd.providers.base import Model
+
+_TITLE_LENGTH = 72
+_LINE_START = re.compile(r"^(?:[#>*+\-\s]+|\d+[.)]\s+)+")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_EMPHASIS = re.compile(r"(\*\*|__|\*|`+|~~)(?=\S)(.+?)(?<=\S)\1")
+
+
+def blocks_of(prompt: str | Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
+    """A prompt's content. Raises `RpcError` invalidParams for one that says nothing."""
+    if isinstance(prompt, str):
+        return (TextContent(text=prompt),)
+    if prompt and all(isinstance(block, TextContent) and not block.text.strip() for block in prompt):
+        raise RpcError("invalidParams", "/prompt: a prompt must not be blank")
+    return tuple(prompt)
+
+
+def digest_of(blocks: Sequence[ContentBlock]) -> str:
+    """The identity of a prompt: it tells a repeated prompt from another one under the same id."""
+    return hashlib.sha256(to_json(tuple(blocks))).hexdigest()
+
+
+def check_blocks(blocks: Sequence[ContentBlock], root: Path) -> None:
+    """Raise `RpcError` for a prompt that this version does not know, or whose workspace folder is gone."""
+    if not root.is_dir():
+        raise RpcError(
+            "outsideWorkspace",
+            f'The workspace folder "{root}" of this session does not exist any more.',
+            hint="Put the folder back, or start a new session in its new place.",
+        )
+    if any(isinstance(block, CommandContent) for block in blocks):
+        raise RpcError("unsupported", "Commands in prompts are not supported by this version.")
+
+
+def check_images(blocks: Sequence[ContentBlock], model: Model) -> None:
+    """Raise `RpcError` invalidParams for an image that the model would not see."""
+    place = next((n for n, block in enumerate(blocks) if isinstance(block, ImageContent)), None)
+    if place is not None and not model.images:
+        raise RpcError(
+            "invalidParams",
+            f'/prompt/{place}: model "{model.id}" takes no images',
+            hint=f"Choose another model, or set images = true for {model.name} in your configuration.",
+        )
+
+
+def check_going_on(messages: Sequence[Message]) -> None:
+    """Raise `RpcError` invalidParams where an empty prompt has nothing to go on from."""
+    if not project(messages):
+        raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
+    answers = [m for m in messages if isinstance(m, AssistantMessage)]
+    if answers and answers[-1].stop_reason == "stop":
+        raise RpcError(
+            "invalidParams", "/prompt: the last answer is complete: there is nothing to go on from"
+        )
+
+
+def title_of_blocks(blocks: Sequence[ContentBlock]) -> str:
+    """A title from the first line of a prompt that has words, without the marks of Markdown."""
+    lines = [line for b in blocks if isinstance(b, TextContent) for line in b.text.splitlines()]
+    plain = (_plain(line) for line in lines if not _is_fence(line))
+    title = next((line for line in plain if any(map(str.isalnum, line))), None)
+    if title is None:  # nothing but marks
+        title = next((" ".join(line.split()) for line in lines if line.strip()), "")
+    return title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1].rstrip() + "…"
+
+
+def _is_fence(line: str) -> bool:
+    return line.lstrip().startswith(("```", "~~~"))
+
+
+def _plain(line: str) -> str:
+    """A line without marks of headings, quotes, lists, emphasis, code and links."""
+    line = _LINK.sub(
+        r"\1", line[:1000]
+    )  # a title needs no more of a line, and marks are sought over and over
+    for _ in range(2):  # code inside emphasis
+        line = _EMPHASIS.sub(r"\2", line)
+    return " ".join(_LINE_START.sub("", line).split())

@@ -1,0 +1,96 @@
+"""A prompt that was read and whose answer is owed: it runs, waits its turn, or steers another one's run."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import anyio
+
+from agentd.protocol.errors import RpcError
+from agentd.protocol.events import DurableEvent
+from agentd.protocol.messages import ContentBlock, QueuedPrompt
+from agentd.protocol.methods import Problem, PromptParams, PromptResult
+from agentd.sessions.run import Run
+
+Outcome = Literal["started", "queued", "steered"]
+
+
+class Submission:
+    """One prompt, for all requests that ask for it. `Session` decides what becomes of it."""
+
+    def __init__(
+        self,
+        params: PromptParams,
+        blocks: tuple[ContentBlock, ...],
+        digest: str,
+        withdraw: Callable[["Submission"], None],
+    ) -> None:
+        """`params` name the prompt. `withdraw` is how the session takes it back."""
+        assert params.prompt_id is not None
+        self.prompt_id = params.prompt_id
+        self.params = params
+        self.blocks = blocks
+        self.digest = digest
+        self.outcome: Outcome = "started"
+        self.run: Run | None = None
+        self.cancelled = False  # before it began: it begins and is cancelled at once
+        self.restored: tuple[QueuedPrompt, ...] = ()  # steers that its interruption gives back
+        self.problems: tuple[Problem, ...] = ()  # of the set-up, for whoever reads the answer only
+        self.error: RpcError | None = None
+        self.placed = anyio.Event()  # it runs, stands in the queue, or is refused
+        self.done = anyio.Event()
+        self.listeners = 0
+        """Who waits for the end and has not gone on yet: nothing of the next run may come before them."""
+        self._result: PromptResult | None = None
+        self._watchers: list[Callable[[DurableEvent], None]] = []
+        self._withdraw = withdraw
+
+    def cancel(self) -> None:
+        """Take the prompt back: out of the queue, or by cancelling the run that says it."""
+        self._withdraw(self)
+
+    def watch(self, function: Callable[[DurableEvent], None]) -> None:
+        """Have each durable event of the run that says this prompt told to this function as well."""
+        self._watchers.append(function)
+        if self.run is not None:
+            self.run.watch(function)
+
+    def place(self, outcome: Outcome, run: Run | None = None) -> None:
+        """It runs in `run`, or waits in the queue."""
+        self.run = run
+        if not self.placed.is_set():
+            self.outcome = outcome
+        if run is not None:
+            for function in self._watchers:
+                run.watch(function)
+            if self.cancelled:
+                run.cancel()
+        self.placed.set()
+
+    def finish(self, result: PromptResult) -> None:
+        """It has ended."""
+        added = {"restored": self.restored, "problems": self.problems}
+        self._result = result.model_copy(update={name: told for name, told in added.items() if told})
+        self.placed.set()
+        self.done.set()
+
+    def fail(self, error: RpcError) -> None:
+        """It never began, or not in this process."""
+        self.error = error
+        self.placed.set()
+        self.done.set()
+
+    async def wait(self) -> None:
+        """Wait for the end. Who waits here has gone on before anything of the session's next run comes."""
+        self.listeners += 1
+        try:
+            await self.done.wait()
+        finally:
+            self.listeners -= 1
+
+    async def answer(self) -> PromptResult:
+        """The result, waited for. Raises `RpcError` where the prompt never began."""
+        await self.wait()
+        if self.error is not None:
+            raise self.error
+        assert self._result is not None
+        return self._result
