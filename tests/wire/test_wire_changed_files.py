@@ -183,11 +183,12 @@ def test_a_daemon_that_starts_removes_what_killed_ones_left_and_no_file_of_other
     (note,) = (home.data / "writes").iterdir()
     planted = root / "sub" / f".f.{note.name}-7.agentd~"
     planted.write_text("half of a fi")
-    other = home.start()
-    assert other.serves()
-    until(lambda: (home.data / "writes").is_dir(), "the notes are there")
-    daemon.kill()
+    stale = home.data / "output" / "0123456789abcdef"
+    stale.mkdir(parents=True)
+    home.start()
+    until(lambda: not stale.exists(), "another daemon has swept, and this comes last")
     assert planted.exists()
+    daemon.kill()
     home.start()
     until(lambda: not planted.exists(), "it is swept")
     until(lambda: not note.exists(), "its note is gone")
