@@ -30,7 +30,7 @@ from agentd.providers.http_errors import (
     unanswered_error,
     wrong_page_error,
 )
-from agentd.providers.json_text import parse_json
+from agentd.providers.json_text import parse_json, storable
 from agentd.providers.openai_stop import stop_of
 from agentd.providers.openai_usage import usage_of_chunk
 from agentd.providers.reasoning import Reasoning
@@ -116,7 +116,7 @@ class ChatDecoder:
         data = self._reasoning.replay()
         if self._call_extras:
             data["callExtras"] = [self._call_extras.get(n) for n in range(self._calls.count)]
-        return data
+        return storable(data)
 
     def _begin(self, first: bytes) -> None:
         """Tell by the first byte what is coming: a stream, plain JSON or a page of HTML."""

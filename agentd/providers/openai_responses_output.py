@@ -22,9 +22,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agentd.protocol.text import clean_text
 from agentd.providers.base import StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
-from agentd.providers.json_text import parse_json
+from agentd.providers.json_text import parse_json, storable
 from agentd.providers.surrogates import SurrogatePairs
 
 _log = logging.getLogger(__name__)
@@ -143,10 +142,7 @@ class Output:
         Messages without text are left out, and so is reasoning that only the server's memory could complete.
         Of items that are no blocks only the type is kept: reasoning that led to one cannot go back.
         """
-        kept = [dict(_kept(item)) for item in self._order if _is_worth_keeping(item)]
-        # Journaled as JSON, which half of a surrogate pair would break.
-        cleaned: list[dict[str, Any]] = json.loads(clean_text(json.dumps(kept, ensure_ascii=False)))
-        return cleaned
+        return storable([dict(_kept(item)) for item in self._order if _is_worth_keeping(item)])
 
     # --- items ------------------------------------------------------------------------------------
 
