@@ -9,7 +9,7 @@ that every start has its end and the last message is the model's.
 import logging
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import anyio
@@ -217,7 +217,11 @@ class Loop:
         if any(isinstance(block, ToolCall) for block in content):
             return await self._message_end(content, "length" if cut else "tool_use", None, ending), cut
         stop = "stop" if end.stop == "tool_use" else end.stop  # a promise of calls without any is an answer
-        return await self._message_end(content, stop, _Outcome(stop), ending), cut
+        refused = None
+        if end.reason is not None:
+            refused = RunError(kind="refusal", message=end.reason, retryable=False)
+            ending = replace(ending, error_message=end.reason)
+        return await self._message_end(content, stop, _Outcome(stop, refused), ending), cut
 
     async def _warn_of_cut_prompt(self, request: ModelRequest, usage: Usage | None) -> None:
         """Tell the user, once for each model, where its server did not read all that it was sent."""
