@@ -54,9 +54,7 @@ class _SameIds:
 _IDS: dict[CallIdRule, type[_Ids]] = {"any": _SameIds, "64": CallIds, "nine": NineLetterIds}
 
 
-def chat_body(
-    request: ModelRequest, dialect: ChatDialect = PLAIN, *, include_usage: bool = True
-) -> dict[str, Any]:
+def chat_body(request: ModelRequest, dialect: ChatDialect = PLAIN) -> dict[str, Any]:
     """The body of the request. Raises `ProviderError` for an image that the model cannot see."""
     model = request.model
     body: dict[str, Any] = {
@@ -64,7 +62,7 @@ def chat_body(
         "messages": list(_chat_messages(request, dialect)),
         "stream": True,
     }
-    if include_usage and dialect.stream_options:
+    if dialect.stream_options:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [_tool(tool, dialect) for tool in request.tools]
