@@ -10,7 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import time
 from types import SimpleNamespace
+from typing import Any
 
+import httpx
 import pytest
 from conversation import Reading, read, request
 from fakes.answers import APIS, answer
@@ -18,6 +20,7 @@ from fakes.rude_server import Plan, RudeServer, head
 
 from agentd.providers.apis import open_provider
 from agentd.providers.base import Model, Provider, ProviderError
+from agentd.providers.http_endpoint import OpenClient
 
 KEY = "sk-canary-0123456789"
 
@@ -28,9 +31,11 @@ def api(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def provider_at(api: str, base_url: str, key: str | None = KEY) -> Provider:
+def provider_at(
+    api: str, base_url: str, key: str | None = KEY, open_client: OpenClient = httpx.AsyncClient
+) -> Provider:
     address = SimpleNamespace(name="local", api=api, base_url=base_url, dialect={}, timeouts={})
-    return open_provider(address, key)
+    return open_provider(address, key, open_client=open_client)
 
 
 async def fail(provider: Provider, model: Model | None = None) -> ProviderError:
@@ -217,6 +222,39 @@ async def test_a_private_authority_in_ssl_cert_file_is_trusted(
     provider = provider_at(api, secure_address)
     assert (await read(provider)).text == "hi"
     await provider.aclose()
+
+
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"])
+async def test_a_private_authority_that_other_programs_are_told_of_is_trusted_beside_the_usual_ones(
+    api: str,
+    secure_address: str,
+    authority: Path,
+    variable: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = httpx.create_ssl_context().cert_store_stats()["x509"]
+    monkeypatch.setenv(variable, str(authority))
+    settings: list[dict[str, Any]] = []
+
+    def open_client(**given: Any) -> httpx.AsyncClient:
+        settings.append(given)
+        return httpx.AsyncClient(**given)
+
+    provider = provider_at(api, secure_address, open_client=open_client)
+    assert (await read(provider)).text == "hi"
+    await provider.aclose()
+    assert settings[0]["verify"].cert_store_stats()["x509"] == usual + 1
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"])
+async def test_a_bundle_that_is_not_there_is_one_clear_error(
+    api: str, variable: str, authority: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CURL_CA_BUNDLE", str(authority))
+    monkeypatch.setenv(variable, "/no/such/bundle.pem")
+    error = await fail(provider_at(api, "https://127.0.0.1:9"))
+    assert (error.kind, error.retryable) == ("network", False)
+    assert f"cannot read the certificates that {variable} names (/no/such/bundle.pem)" in error.message
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
