@@ -248,7 +248,7 @@ class Endpoint:
                     headers=_HEADERS,
                     trust_env=not _is_loopback(url.host),  # what is on this machine is behind no proxy
                 )
-            except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
+            except (OSError, ValueError, httpx.InvalidURL) as error:
                 raise ProviderError("network", f"{self.provider}: {_environment_fault(error)}") from error
         return self._client
 
@@ -292,8 +292,6 @@ def _environment_fault(error: Exception) -> str:
         # The one that is not there, else the first: OpenSSL does not say which it could not read.
         for name in sorted(named, key=lambda name: os.path.exists(os.environ[name])):
             return f"cannot read the certificates that {name} names ({os.environ[name]}): {describe(error)}."
-    if isinstance(error, ImportError):
-        return "the environment names a SOCKS proxy, which needs the package socksio: pip install socksio."
     return (
         f"cannot use the proxy that the environment names: {type(error).__name__}. "
         "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."

@@ -1,6 +1,7 @@
 """What surroundings have done to clients elsewhere: keys, waits, certificates and proxies, for every API."""
 
 import shutil
+import socketserver
 import ssl
 import subprocess
 import threading
@@ -10,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -281,3 +282,38 @@ async def test_another_host_is_asked_through_the_proxy_of_the_environment(
         assert (await read(provider)).text == "hi"
         await provider.aclose()
         assert proxy.requests[0].startswith(b"POST http://models.invalid/v1")
+
+
+class Socks(socketserver.BaseRequestHandler):
+    """A SOCKS 5 proxy (RFC 1928) without a password, which leads wherever it is asked to the same answer."""
+
+    says = b""
+    led_to: ClassVar[list[bytes]] = []
+
+    def handle(self) -> None:
+        stream = self.request.makefile("rwb", buffering=0)
+        stream.read(stream.read(2)[1])  # the ways to log in that it offers
+        stream.write(b"\x05\x00")
+        assert stream.read(4) == b"\x05\x01\x00\x03", "a connection to a name, which the proxy looks up"
+        self.led_to.append(stream.read(stream.read(1)[0]))
+        stream.read(2)
+        stream.write(b"\x05\x00\x00\x01" + bytes(6))
+        self.request.recv(1 << 16)
+        stream.write(self.says)
+
+
+async def test_another_host_is_asked_through_a_socks_proxy(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Socks, "says", head() + answer(api, "hi"))
+    monkeypatch.setattr(Socks, "led_to", [])
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Socks) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{proxy.server_address[1]}")
+        provider = provider_at(api, "http://models.invalid/v1")
+        try:
+            assert (await read(provider)).text == "hi"
+        finally:
+            await provider.aclose()
+            proxy.shutdown()
+            thread.join()
+    assert Socks.led_to == [b"models.invalid"]
