@@ -184,8 +184,10 @@ def _assistant_message(
         thinking = "".join(block.text for block in message.content if isinstance(block, ThinkingContent))
         answer |= _thinking_again(kept, thinking, text, dialect)
         for call, extra in zip(calls, kept.get("callExtras", ()), strict=False):
-            if extra:
-                call["extra_content"] = extra
+            if isinstance(extra, Mapping):
+                call |= {name: value for name, value in extra.items() if name not in call}
+        if "extraContent" in kept:
+            answer["extra_content"] = kept["extraContent"]
     if calls and dialect.reasoning_replay == "required":
         answer.setdefault("reasoning_content", "")
     return answer
