@@ -4,6 +4,7 @@ Everything here happens on the event loop, so that taking a prompt, or telling t
 step in the order in which requests were read.
 """
 
+import binascii
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -314,6 +315,13 @@ def reading(
 
 
 def _check_images(blocks: tuple[ContentBlock, ...], model: Model) -> None:
+    """Raises `RpcError` invalidParams for an image that the model does not take, or that is none."""
+    for number, block in enumerate(blocks):
+        if isinstance(block, ImageContent):
+            if not block.mime_type.lower().startswith("image/"):
+                raise RpcError("invalidParams", f"/prompt/{number}/mimeType: must be like image/png")
+            if not _is_base64(block.data):
+                raise RpcError("invalidParams", f"/prompt/{number}/data: must be base64, and not empty")
     place = next((n for n, block in enumerate(blocks) if isinstance(block, ImageContent)), None)
     if place is not None and not model.images:
         raise RpcError(
@@ -321,6 +329,14 @@ def _check_images(blocks: tuple[ContentBlock, ...], model: Model) -> None:
             f'/prompt/{place}: model "{model.id}" takes no images',
             hint=f"Choose another model, or set images = true for {model.name} in your configuration.",
         )
+
+
+def _is_base64(text: str) -> bool:
+    """Whether a text is base64 (RFC 4648, section 4) of anything at all, as model servers take it."""
+    try:
+        return bool(binascii.a2b_base64(text, strict_mode=True))
+    except ValueError:
+        return False
 
 
 def blocks_of(prompt: str | Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
