@@ -78,7 +78,7 @@ def project(transcript: Sequence[Message], *, images: bool = True) -> tuple[Mess
 
 
 def _without_refused_images(transcript: Sequence[Message]) -> Sequence[Message]:
-    """The same without the images that a server refused a request for: those that were new in it, else all."""
+    """The same without the images for which a server refused a request: the new ones in it, else all."""
     kept, new = list(transcript), 0
     for number, message in enumerate(transcript):
         if not isinstance(message, AssistantMessage):
