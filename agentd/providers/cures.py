@@ -17,7 +17,7 @@ D = TypeVar("D")
 _log = logging.getLogger(__name__)
 
 _NOT_TAKEN = (
-    r"(?:un(?:supported|known|recogni[sz]ed|expected)|not (?:support(?:ed)?|permitted|allowed|accepted)"
+    r"(?:un(?:supported|known|recogni[sz]ed|expected)|n[o']t (?:support(?:ed)?|permitted|allowed|accepted)"
     r"|extra|forbidden|additional propert|invalid (?:field|param|arg))"
 )
 

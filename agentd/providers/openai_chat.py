@@ -21,6 +21,11 @@ _PATH = "/chat/completions"
 
 _CURES = (
     Cure("stream_options", False, r"stream_options"),
+    Cure(
+        "stream",
+        False,
+        not_taken("stream(?:ing)?") + r"|\bstream\b\W{1,6}(?:(?:must|has to) be |set to |only )?\W?false\b",
+    ),
     # OpenAI's models that reason want the second name, older servers know the first alone.
     Cure(
         "max_tokens_field", "max_completion_tokens", r"\bmax_tokens\b[\s\S]{0,200}\bmax_completion_tokens\b"

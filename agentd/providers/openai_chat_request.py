@@ -60,9 +60,9 @@ def chat_body(request: ModelRequest, dialect: ChatDialect = PLAIN) -> dict[str, 
     body: dict[str, Any] = {
         "model": model.name,
         "messages": list(_chat_messages(request, dialect)),
-        "stream": True,
+        "stream": dialect.stream,
     }
-    if dialect.stream_options:
+    if dialect.stream and dialect.stream_options:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [_tool(tool, dialect) for tool in request.tools]

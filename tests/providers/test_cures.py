@@ -101,6 +101,36 @@ async def test_what_is_refused_is_left_out_from_then_on(
         assert [body.get(instead) for body in bodies] == [None, 100, 100]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unsupported value: 'stream' does not support true with this model.",
+        "Streaming is not supported with tools",
+        "This model doesn't support streaming.",
+        "tools are only allowed with stream: false",
+        "stream must be false when tools are given",
+    ],
+)
+async def test_a_server_that_does_not_stream_is_asked_for_all_at_once_from_then_on(
+    server: ModelServer, message: str
+) -> None:
+    calls = [{"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}]
+    whole = {
+        "message": {"role": "assistant", "content": "Hm", "tool_calls": calls},
+        "finish_reason": "tool_calls",
+    }
+    answer = json_answer({"choices": [whole], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}, 200)
+    server.push(json_answer(said(message), 400), answer, answer)
+    provider = OpenAIChat("local", server.base_url, None)
+    for _ in range(2):
+        reading = await read(provider)
+        assert (reading.text, len(reading.calls), reading.end.stop) == ("Hm", 1, "tool_use")
+        assert reading.end.usage is not None
+    await provider.aclose()
+    assert [sent.body["stream"] for sent in server.requests] == [True, False, False]
+    assert "stream_options" not in server.requests[-1].body
+
+
 async def test_a_role_that_is_refused_is_the_ordinary_one_from_then_on(server: ModelServer) -> None:
     refusal = said("Unsupported value: 'messages[0].role' does not support 'developer' with this model.")
     server.push(json_answer(refusal, 400), HELLO)
@@ -116,6 +146,7 @@ async def test_a_role_that_is_refused_is_the_ordinary_one_from_then_on(server: M
         ([USE_THE_OTHER, "Unknown field: max_completion_tokens; it is max_tokens here"], 2),
         (["max_tokens is too large: 100. This model supports at most 10 completion tokens."], 1),
         (["messages[1].content: not supported"], 1),
+        (["the upstream connection was refused: not supported"], 1),
     ],
 )
 async def test_a_server_that_wants_it_neither_way_is_an_error_and_not_asked_for_ever(
