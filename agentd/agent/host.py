@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.permissions.policy import Manner
-from agentd.protocol.events import DurableEvent, LiveEvent
-from agentd.protocol.messages import Effort, Message, ToolCall
+from agentd.protocol.events import DurableEvent, LiveEvent, Memory
+from agentd.protocol.messages import Effort, Message, TodoItem, ToolCall
 from agentd.providers.base import Model, Provider
 from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 
@@ -41,8 +42,8 @@ class NotJournaled(Exception):
         self.kind = kind
 
 
-class Host(Protocol):
-    """The owner of a session, as the loop sees it."""
+class Conversation(Protocol):
+    """A session as far as a model is told of it."""
 
     @property
     def sources(self) -> Sources:
@@ -55,16 +56,39 @@ class Host(Protocol):
         ...
 
     @property
+    def memory(self) -> Memory | None:
+        """What requests show of a history that was made shorter. `compaction_end` changes it."""
+        ...
+
+    @property
+    def todo(self) -> Sequence[TodoItem]:
+        """The to-do list as it is now."""
+        ...
+
+    @property
     def toolbox(self) -> Toolbox:
         """The tools of the session."""
         ...
 
-    def engine(self) -> Engine:
-        """The model for the next turn: a change during a run acts from the next turn on."""
+    @property
+    def compaction(self) -> CompactionSettings:
+        """When the history is made shorter by itself."""
         ...
 
     def system_prompt(self) -> str:
         """What the model is told before the conversation."""
+        ...
+
+    def place_of(self, uri: str) -> str:
+        """A file as the model names it."""
+        ...
+
+
+class Host(Conversation, Protocol):
+    """The owner of a session, as the loop sees it."""
+
+    def engine(self) -> Engine:
+        """The model for the next turn: a change during a run acts from the next turn on."""
         ...
 
     def unique_call_id(self, wanted: str | None) -> str:

@@ -15,9 +15,10 @@ from typing import Any, Literal
 import anyio
 from anyio import CancelScope
 
+from agentd.agent.compaction import Compactor, spent
 from agentd.agent.exchange import Exchange
 from agentd.agent.host import Engine, Host, NotJournaled
-from agentd.agent.request import project
+from agentd.agent.request import request_for
 from agentd.agent.tool_calls import (
     ABORTED,
     ENDING_SECONDS,
@@ -28,10 +29,11 @@ from agentd.agent.tool_calls import (
     execute,
     normalise,
 )
-from agentd.agent.usage import add_usage, measured
+from agentd.agent.usage import add_spent, add_usage, measured
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
+    CompactionEnd,
     DurableEvent,
     LiveEvent,
     MessageEnd,
@@ -53,7 +55,7 @@ from agentd.protocol.messages import (
     Usage,
     UserMessage,
 )
-from agentd.providers.base import ModelRequest, ProviderError, ToolSpec
+from agentd.providers.base import ProviderError, StreamEnd
 from agentd.tools.base import ToolResult
 
 log = logging.getLogger(__name__)
@@ -98,6 +100,7 @@ class Loop:
         self._requests = 0
         self._engine: Engine | None = None
         self._exchange = self._new_exchange()  # of the open turn
+        self._compactor = Compactor(host, self._room, self._emit_now)
         self._answer: AssistantMessage | None = None  # the last whole assistant message
         self._results: list[str] = []  # ids of the open turn's tool results
         self._call: RunningCall | None = None
@@ -203,7 +206,7 @@ class Loop:
         exchange = self._exchange
         self._requests += 1
         try:
-            end = await exchange.ask(engine, self._request(engine))
+            end = await self._ask(engine)
         except ProviderError as error:
             outcome = _Outcome("error", error.to_run_error())
             ending = _Ending(error.usage, error_message=error.message)
@@ -215,14 +218,17 @@ class Loop:
         stop = "stop" if end.stop == "tool_use" else end.stop  # a promise of calls without any is an answer
         return await self._message_end(content, stop, _Outcome(stop), ending), cut
 
-    def _request(self, engine: Engine) -> ModelRequest:
-        return ModelRequest(
-            model=engine.model,
-            system=self._host.system_prompt(),
-            messages=project(self._host.transcript, images=engine.model.images),
-            tools=tuple(ToolSpec(t.name, t.description, t.parameters) for t in self._host.toolbox.tools),
-            effort=engine.effort,
-        )
+    async def _ask(self, engine: Engine) -> StreamEnd:
+        """Ask the model, with a history made shorter where it is too long for it. Raises `ProviderError`."""
+        await self._compactor.before_request(engine)
+        try:
+            return await self._exchange.ask(engine, request_for(self._host, engine))
+        except ProviderError as error:
+            if error.kind != "context_overflow":
+                raise
+            await self._compactor.after_overflow(engine, error)
+        await self._exchange.take_back()
+        return await self._exchange.ask(engine, request_for(self._host, engine))
 
     async def _message_end(
         self,
@@ -349,6 +355,8 @@ class Loop:
     async def _emit_now(self, event: DurableEvent | LiveEvent) -> None:
         if isinstance(event, MessageEnd):
             self._added.append(event.message.message_id)
+        elif isinstance(event, CompactionEnd):
+            self._usage = add_spent(self._usage, spent(event))
         await self._host.emit(event)
 
 

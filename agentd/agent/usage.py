@@ -28,6 +28,17 @@ def add_usage(sum_so_far: Usage | None, usage: Usage | None) -> Usage | None:
     )
 
 
+def add_spent(sum_so_far: Usage | None, usage: Usage | None) -> Usage | None:
+    """The sum with what a request took that answered no turn: what it filled of its window says nothing."""
+    total = add_usage(sum_so_far, usage)
+    if total is None or usage is None:
+        return total
+    before = sum_so_far or Usage()
+    return total.model_copy(
+        update={"context_tokens": before.context_tokens, "context_window": before.context_window}
+    )
+
+
 def measured(usage: Usage | None, model: Model) -> Usage | None:
     """A response's usage with what it filled of the model's context window, and what it cost."""
     if usage is None:

@@ -73,6 +73,10 @@ def _configuration(settings: "Settings", environ: Mapping[str, str]) -> Lines:
     yield "model", f"{settings.model or 'none'} ({origins['model']})"
     yield "mode", f"{settings.mode} ({origins['mode']})"
     yield "allow_full", f"{'true' if settings.allow_full else 'false'} ({origins['allow_full']})"
+    automatic = (
+        f"at {settings.compaction.at:.0%} of the context window" if settings.compaction.auto else "off"
+    )
+    yield "compaction", f"{automatic} ({origins['compaction']})"
     for name, provider in _concerned(settings, environ).items():
         origin = next((at for key, at in origins.items() if key == f"providers.{name}"), "built in")
         yield "provider", f"{name}: {provider.api} at {provider.base_url} ({origin})"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from agentd.config.builtin import BUILT_IN
+from agentd.config.compaction_settings import CompactionSettings, compaction_settings
 from agentd.config.dialects import APIS
 from agentd.config.folders import CONFIG_VARIABLE, DATA_VARIABLE, config_file, data_dir, is_nowhere
 from agentd.config.provider_settings import (
@@ -34,7 +35,7 @@ __all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Setti
 MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
-_TOP = ("model", "mode", "allow_full", "providers")
+_TOP = ("model", "mode", "allow_full", "compaction", "providers")
 _MAX_BYTES = 1024 * 1024
 _NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
 _Providers = dict[str, ProviderSettings]
@@ -47,7 +48,7 @@ class Settings:
 
     `model` is "provider/model". `providers` are those of the file, `built_in` the others that there are.
     `path` is the file that was read, None where there was none. `origins` says of `model`, `mode`,
-    `allow_full` and each `providers.<name>` that is not plainly built in where it comes from:
+    `allow_full`, `compaction` and each `providers.<name>` that is not plainly built in where it comes from:
     `<file>:<line>`, `environment <variable>` or `default`.
     """
 
@@ -59,6 +60,7 @@ class Settings:
     path: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     built_in: Mapping[str, ProviderSettings] = field(default_factory=plain_built_in)
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -140,6 +142,7 @@ def _settings(
         top.complain(name, not_known(name, _TOP))
     model, model_origin = _model(top, environ)
     mode, allow_full = _mode(top)
+    compaction = compaction_settings(top.table("compaction"))
     providers, beside, variables = _providers(top, environ)
     origins = {
         "model": model_origin,
@@ -147,6 +150,7 @@ def _settings(
         "allow_full": document.origin(("allow_full",) if "allow_full" in top else ("mode",))
         if allow_full
         else "default",
+        "compaction": document.origin(("compaction",)) if "compaction" in top else "default",
         **{dotted(("providers", name)): document.origin(("providers", name)) for name in providers},
         **{
             dotted(("providers", name)): f"environment {variable}"
@@ -157,7 +161,7 @@ def _settings(
     if is_nowhere(data_dir(environ)):
         document.problems.append(Problem(severity="error", message=_NO_HOME))
     problems = _sorted(document.problems)
-    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside)
+    return Settings(model, mode or "ask", allow_full, providers, problems, path, origins, beside, compaction)
 
 
 def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:

@@ -17,6 +17,7 @@ METHODS = (
     "agentd/session/list",
     "agentd/session/get",
     "agentd/session/update",
+    "agentd/session/compact",
     "agentd/session/close",
     "agentd/status",
     "agentd/models",
@@ -30,7 +31,7 @@ METHODS = (
 NOTIFICATIONS = ("agentd/trust/didChange",)
 """The `agentd/*` notifications that are acted on."""
 
-FEATURES: dict[str, Any] = {"permissions": True, "images": True}
+FEATURES: dict[str, Any] = {"permissions": True, "images": True, "compaction": True}
 """Optional parts of the protocol that work in this version."""
 
 MAX_PROCESS_ID = 2**31 - 1

@@ -33,6 +33,7 @@ REQUESTS: dict[str, Exchange] = {
     "agentd/session/list": Exchange(methods.SessionListParams, (methods.SessionListResult,)),
     "agentd/session/get": Exchange(methods.SessionGetParams, (methods.SessionGetResult,)),
     "agentd/session/update": Exchange(methods.SessionUpdateParams, (methods.SessionResult,)),
+    "agentd/session/compact": Exchange(methods.SessionCompactParams, (methods.SessionCompactResult,)),
     "agentd/session/close": Exchange(methods.SessionParams, (methods.Empty,)),
     "agentd/status": Exchange(methods.Empty, (methods.StatusResult,)),
     "agentd/models": Exchange(methods.Empty, (methods.ModelsResult,)),

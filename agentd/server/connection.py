@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.settings import Settings
 from agentd.protocol.capabilities import MAX_PROCESS_ID
 from agentd.protocol.errors import RpcError
@@ -108,6 +109,11 @@ class Connection:
             message = "Mode auto acts as ask: this version has no sandbox for commands."
             more.append(Problem(severity="warning", message=message))
         return (*self._settings.problems, *more)
+
+    @property
+    def compaction(self) -> CompactionSettings:
+        """When histories are made shorter by themselves."""
+        return self._settings.compaction
 
     @property
     def default_model(self) -> str | None:

@@ -59,6 +59,7 @@ class Methods:
             "agentd/session/list": Method(wire.SessionListParams, self.session_list),
             "agentd/session/get": Method(wire.SessionGetParams, self.session_get),
             "agentd/session/update": Method(wire.SessionUpdateParams, self.session_update),
+            "agentd/session/compact": Method(wire.SessionCompactParams, self.session_compact),
             "agentd/session/close": Method(wire.SessionParams, self.session_close),
             "agentd/status": Method(wire.Empty, self.status),
             "agentd/models": Method(wire.Empty, self.models),
@@ -185,6 +186,13 @@ class Methods:
         """Change a session's title, model, mode or effort."""
         session = await self.sessions.open(params.session_id)
         return wire.SessionResult(session=session.update(params))
+
+    async def session_compact(
+        self, params: wire.SessionCompactParams, request: Request
+    ) -> wire.SessionCompactResult:
+        """Have the model sum up a session's history, which is what it sees of it from then on."""
+        session = await self.sessions.open(params.session_id)
+        return await session.compact(params.instructions)
 
     async def session_close(self, params: wire.SessionParams, request: Request) -> wire.Empty:
         """Cancel what runs in a session and let go of it."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from agentd.agent.host import Engine
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort, Mode
@@ -38,6 +39,11 @@ class Settings(Protocol):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the user's configuration."""
+        ...
+
+    @property
+    def compaction(self) -> CompactionSettings:
+        """When histories are made shorter by themselves."""
         ...
 
     @property

@@ -15,7 +15,7 @@ from agentd.protocol.events import AgentEnd, DurableEvent, EventNotification, Li
 from agentd.sessions.face import Face
 from agentd.sessions.journal import Journal, JournalError
 from agentd.sessions.records import Entry
-from agentd.sessions.recovery import closing_events
+from agentd.sessions.recovery import aborted, closing_events
 from agentd.sessions.state import SessionState
 
 log = logging.getLogger(__name__)
@@ -90,8 +90,11 @@ class SessionLog:
             raise NotJournaled(str(error)) from error
 
     def repair(self) -> None:
-        """Close a run that a stopped daemon or a full disk left open. Raises `RpcError` storage."""
+        """Close what a stopped daemon or a full disk left open. Raises `RpcError` storage."""
         run = self.state.run
+        if self.state.compacting is not None:
+            with refusing():
+                self.record(aborted(self.state.compacting), run.prompt_id if run is not None else None)
         if run is None:
             return
         with refusing():

@@ -1,9 +1,9 @@
 """Events as the journal keeps them.
 
 A record is `{seq, time, promptId?, event, ...}` with beside the event what is never sent: the provider's own
-data of a message, the digest of a prompt, the session as it stood at the end of a run (for listing without
-reading it all). Each body is stored once: a tool result stands in its `tool_execution_end`, and the
-`message_end` that follows holds only its id, which `Reader` fills in again.
+data of a message, the digest of a prompt, what a compaction came to, the session as it stood at the end of a
+run (for listing without reading it all). Each body is stored once: a tool result stands in its
+`tool_execution_end`, and the `message_end` that follows holds only its id, which `Reader` fills in again.
 """
 
 import functools
@@ -12,7 +12,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agentd.protocol.events import DurableEvent, EventNotification, MessageEnd, ToolExecutionEnd
+from agentd.protocol.events import (
+    CompactionEnd,
+    CompactionKept,
+    DurableEvent,
+    EventNotification,
+    MessageEnd,
+    ToolExecutionEnd,
+)
 from agentd.protocol.messages import AssistantMessage, ToolResultMessage
 
 
@@ -49,6 +56,8 @@ class Entry:
                 record["event"] = {"type": "message_end", "resultId": message.message_id}
             elif isinstance(message, AssistantMessage) and message.provider_data is not None:
                 record["providerData"] = message.provider_data
+        elif isinstance(self.event, CompactionEnd) and self.event.kept is not None:
+            record["kept"] = self.event.kept
         return record
 
 
@@ -78,5 +87,7 @@ class Reader:
         elif isinstance(event, MessageEnd) and "providerData" in record:
             message = event.message.model_copy(update={"provider_data": record["providerData"]})
             event = MessageEnd(message=message)
+        elif isinstance(event, CompactionEnd) and "kept" in record:
+            event = event.model_copy(update={"kept": CompactionKept.model_validate(record["kept"])})
         private: dict[str, Any] = {key: record[key] for key in ("promptDigest", "summary") if key in record}
         return Entry(record["seq"], str(record.get("time", "")), record.get("promptId"), event, private)

@@ -10,6 +10,8 @@ from agentd.config.sources import Sources
 from agentd.protocol.events import (
     AgentEnd,
     ChangedFile,
+    CompactionEnd,
+    CompactionStart,
     DurableEvent,
     FilesChanged,
     MessageEnd,
@@ -65,6 +67,11 @@ def closing_events(run: OpenRun, sources: Sources) -> Iterator[DurableEvent]:
     if run.changed:
         yield changed_files(run)
     yield _agent_end(run, turns, final=final)
+
+
+def aborted(start: CompactionStart) -> CompactionEnd:
+    """The end of a compaction that was cut short: it has changed nothing."""
+    return CompactionEnd(outcome="aborted", tokens_before=start.tokens_before)
 
 
 def changed_files(run: OpenRun) -> FilesChanged:

@@ -1,7 +1,7 @@
 """A prompt that runs: the loop's host, and the promise that the prompt is answered."""
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -9,9 +9,7 @@ from typing import Any, Literal
 import anyio
 
 from agentd.agent.host import Engine, NotJournaled, Verdict
-from agentd.agent.instructions import system_prompt
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
-from agentd.config.sources import Sources
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.events import (
     AgentEnd,
@@ -25,14 +23,15 @@ from agentd.protocol.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agentd.protocol.messages import ContentBlock, Message, Mode, RunError, ToolCall, UserMessage
+from agentd.protocol.messages import ContentBlock, Mode, RunError, ToolCall, UserMessage
 from agentd.protocol.methods import Partial, Problem, PromptParams, PromptResult
+from agentd.sessions.conversation import SessionConversation
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
 from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.recovery import changed_files
-from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
+from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
 from agentd.workspace.seen import SeenFiles
 
 log = logging.getLogger(__name__)
@@ -52,13 +51,14 @@ class Ground:
     seen: SeenFiles = field(default_factory=SeenFiles)
 
 
-class Run:
+class Run(SessionConversation):
     """One prompt from its acceptance to its result. `agent.host.Host` for its loop."""
 
     def __init__(
         self, ground: Ground, params: PromptParams, blocks: tuple[ContentBlock, ...], digest: str
     ) -> None:
         """A run of params that were checked. Raises `RpcError` noModel."""
+        super().__init__(ground.root, ground.log, ground.house)
         base, house = ground.log.state.base, ground.house
         self.prompt_id = params.prompt_id or house.sources.new_id("p")
         self.digest = digest
@@ -67,8 +67,6 @@ class Run:
         self.result: PromptResult | None = None
         self.problems: tuple[Problem, ...] = ()  # of the set-up, for whoever reads the answer only
         self._ground = ground
-        self._log = ground.log
-        self._house = house
         self._mode = params.mode
         self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
         self._live = LivePart()
@@ -156,29 +154,10 @@ class Run:
 
     # --- what the loop sees (agent.host.Host) -----------------------------------------------------
 
-    @property
-    def sources(self) -> Sources:
-        """Time and ids."""
-        return self._house.sources
-
-    @property
-    def transcript(self) -> Sequence[Message]:
-        """All messages, oldest first."""
-        return self._log.state.messages
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """The tools."""
-        return self._house.toolbox
-
     def engine(self) -> Engine:
         """The model for the next turn. Trust that the user has given meanwhile counts from here on too."""
         self._trusted = self._house.settings.trusted
         return self._engine
-
-    def system_prompt(self) -> str:
-        """What the model is told first."""
-        return system_prompt(self._ground.root)
 
     def unique_call_id(self, wanted: str | None) -> str:
         """An id that no other tool call of the session has."""
@@ -193,10 +172,6 @@ class Run:
             environment=self._house.environment,
             output=output,
         )
-
-    async def room(self) -> None:
-        """Wait for a slow client."""
-        await self._log.room()
 
     def start_soon(self, function: Callable[..., Awaitable[Any]], *args: object) -> None:
         """Run something that may outlive the run."""

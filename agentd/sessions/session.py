@@ -32,10 +32,12 @@ from agentd.protocol.methods import (
     PromptAccepted,
     PromptParams,
     PromptResult,
+    SessionCompactResult,
     SessionGetResult,
     SessionUpdateParams,
 )
 from agentd.providers.base import Model
+from agentd.sessions.compacting import Compacting
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
 from agentd.sessions.log import SessionLog, refusing
@@ -69,6 +71,7 @@ class Session:
         self._log = SessionLog(state, journal, house.face, house.sources)
         self._run: Run | None = None
         self._waiting: list[_Waiting] = []
+        self._compacting: Compacting | None = None
         self._closed = False
         self._questions = Questions(house.face, house.sources.new_id)
         self._ground = Ground(root, self._log, house, self._questions)
@@ -137,11 +140,14 @@ class Session:
             if self._closed:
                 waiting.decided.set()
                 raise RpcError("cancelled", "The session was closed before the prompt began.")
-            if self._run is None:
+            if self._run is None and self._compacting is None:
                 self._log.repair()
             known = self._recall(params.prompt_id, digest)
             if known is not None:
                 return known
+            if self._compacting is not None:
+                waiting.decided.set()
+                raise _busy(params.when_busy)
             if self._run is None:
                 run = waiting.run = self._start(params, blocks, digest)
                 if waiting.cancelled:
@@ -214,11 +220,30 @@ class Session:
                 "invalidParams", "/prompt: the last answer is complete: there is nothing to go on from"
             )
 
+    async def compact(self, instructions: str | None) -> SessionCompactResult:
+        """Sum up the history for the model. Raises `RpcError` sessionBusy, noModel, storage or another."""
+        if self._closed:
+            raise RpcError("cancelled", "The session was closed before its history could be summed up.")
+        if self._run is not None or self._compacting is not None:
+            raise _busy("reject")
+        self._log.repair()
+        self._compacting = Compacting(self.root, self._log, self._house)
+        try:
+            return await self._compacting.run(instructions)
+        finally:
+            self._compacting = None
+
     async def cancel(self, prompt_id: str | None = None, stop: Stop = "aborted") -> CancelResult:
         """Cancel the running prompt (if it is that one) and wait until it has closed.
 
         A prompt that waits for the last words of the one before counts as running: it was read before.
         """
+        if self._compacting is not None and prompt_id is None:
+            compacting = self._compacting
+            compacting.cancel()
+            with anyio.move_on_after(CANCEL_SECONDS):
+                await compacting.done.wait()
+            return CancelResult(state="cancelled", quiescent=True)
         run = self._run
         if waiting := [each for each in self._waiting if prompt_id in (None, each.prompt_id)]:
             waiting[0].cancelled = True
@@ -300,7 +325,7 @@ def reading(
         has_more=len(messages) > limit,
         pending=pending,
         queue=(),
-        todo=(),
+        todo=state.todo,
         partial=partial,
         seq=state.seq,
     )

@@ -9,18 +9,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agentd.agent.usage import add_usage
+from agentd.agent.compaction import spent
+from agentd.agent.memory import current
+from agentd.agent.usage import add_spent, add_usage
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
+    CompactionEnd,
+    CompactionStart,
     DurableEvent,
     FilesChanged,
+    Memory,
     MessageEnd,
     MessageHead,
     MessageStart,
     PermissionRequested,
     PermissionResolved,
     SessionChanged,
+    TodoChanged,
     ToolExecutionEnd,
     ToolExecutionStart,
     TurnEnd,
@@ -34,6 +40,7 @@ from agentd.protocol.messages import (
     Message,
     Session,
     TextContent,
+    TodoItem,
     ToolResultMessage,
     Usage,
     UserMessage,
@@ -86,6 +93,9 @@ class SessionState:
         self.answers: list[tuple[PermissionRequested, str]] = []  # questions with the option that was taken
         self.run: OpenRun | None = None
         self.usage: Usage | None = None
+        self.todo: tuple[TodoItem, ...] = ()
+        self.compacting: CompactionStart | None = None
+        self._memories: list[Memory] = []
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
         self._questions: dict[str, PermissionRequested] = {}
@@ -102,6 +112,11 @@ class SessionState:
     def is_introduced(self) -> bool:
         """Whether the session has its first event."""
         return self._changed is not None
+
+    @property
+    def memory(self) -> Memory | None:
+        """What requests show of a history that was made shorter, as far as it is still the history."""
+        return current(self._memories, self.messages)
 
     def info(self, *, alive: bool) -> Session:
         """The session as it is now. `alive`: what the journal says is running does run here."""
@@ -158,6 +173,12 @@ class SessionState:
             self._resolve(event)
         elif isinstance(event, PermissionRequested):
             self._questions[event.request_id] = event
+        elif isinstance(event, TodoChanged):
+            self.todo = event.items
+        elif isinstance(event, CompactionStart):
+            self.compacting = event
+        elif isinstance(event, CompactionEnd):
+            self._end_compaction(event)
         if self.run is not None:
             _follow(self.run, event)
         if isinstance(event, AgentEnd):
@@ -172,6 +193,15 @@ class SessionState:
         question = self._questions.pop(event.request_id, None)
         if question is not None and event.option_id is not None:
             self.answers.append((question, event.option_id))
+
+    def _end_compaction(self, event: CompactionEnd) -> None:
+        self.compacting = None
+        if event.kept is not None and event.kept.memory is not None:
+            self._memories.append(event.kept.memory)
+        if self.run is not None:
+            self.run.usage = add_spent(self.run.usage, spent(event))
+        else:
+            self.usage = add_spent(self.usage, spent(event))
 
     def _end(self, event: AgentEnd) -> None:
         if self.run is None:

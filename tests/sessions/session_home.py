@@ -13,6 +13,7 @@ from agent.loop_host import FakeTool
 from anyio.abc import TaskGroup
 
 from agentd.agent.host import Engine
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import EventNotification, SessionChanged
@@ -96,6 +97,7 @@ class FakeSettings:
         self.default_model: str | None = "scripted/none"
         self.default_mode: Any = "full"
         self.problems: tuple[Any, ...] = ()
+        self.compaction = CompactionSettings()
 
 
 class Home:

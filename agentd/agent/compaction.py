@@ -1,0 +1,215 @@
+"""Making a history shorter for the model when it outgrows the context window. The history itself stays whole.
+
+Two stages. The cheaper one leaves out the output of tools in old turns; where that does not free enough, the
+model is asked for a summary of the old turns, which stands in their place from then on. Recent turns are kept
+whole, and a call is never parted from its result. What came of it is a `Memory`, journaled with the closing
+event: until then nothing has changed, whatever fails or is cancelled.
+
+It happens by itself when the history reaches the threshold of `tokens.py`, and when a server says that the
+request is too long; and when the user asks for it. What failed by itself is not tried again in the same run,
+and nothing is made shorter a second time before a twentieth of the threshold has been added.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from anyio import CancelScope, get_cancelled_exc_class
+
+from agentd.agent import tokens
+from agentd.agent.history import History
+from agentd.agent.host import Conversation, Engine, NotJournaled
+from agentd.agent.retry import persist
+from agentd.agent.summary import hand_over, summary_request
+from agentd.agent.usage import measured
+from agentd.protocol.events import CompactionEnd, CompactionKept, CompactionStart, DurableEvent, Memory, Retry
+from agentd.protocol.messages import RunError, Usage
+from agentd.providers.base import ModelRequest, ProviderError, StreamEnd, TextDelta
+
+log = logging.getLogger(__name__)
+
+Reason = Literal["threshold", "overflow", "request"]
+
+ENOUGH = 0.6
+"""Leaving out tool output is enough where no more of the threshold is left; else a summary is due soon."""
+_GROWTH = 20
+
+_OFF = "Making conversations shorter by itself is switched off ([compaction] auto = false)."
+_NOTHING_LEFT = "There is nothing left in the conversation that could be made shorter."
+
+
+class Compactor:
+    """Makes the history of a conversation shorter: one for a run, or for a request of the user."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        room: Callable[[], Awaitable[None]],
+        emit: Callable[[DurableEvent], Awaitable[None]],
+    ) -> None:
+        """`room` waits for a slow client, `emit` tells an event: both are the run's own."""
+        self._conversation = conversation
+        self._room = room
+        self._emit = emit
+        self._has_failed = False  # by itself: not again
+
+    async def before_request(self, engine: Engine) -> None:
+        """Make the history shorter if it has reached the threshold of this model."""
+        settings = self._conversation.compaction
+        limit = tokens.threshold(engine.model, settings.at)
+        if limit is None or not settings.auto or self._has_failed:
+            return
+        history = History(self._conversation, engine)
+        if history.tokens >= limit and history.added >= limit // _GROWTH:
+            await self._compact("threshold", history, limit)
+
+    async def after_overflow(self, engine: Engine, error: ProviderError) -> None:
+        """Make the history shorter after a server has called a request too long.
+
+        Raises that error, with the reason, where it could not be done.
+        """
+        if not self._conversation.compaction.auto:
+            raise _because(error, _OFF)
+        if self._has_failed:
+            raise error
+        limit = tokens.threshold(engine.model, self._conversation.compaction.at)
+        history = History(self._conversation, engine)
+        end = await self._compact("overflow", history, limit)
+        if end is None or end.outcome == "nothingToDo":
+            raise _because(error, _NOTHING_LEFT)
+        if end.outcome != "compacted":
+            why = end.error.message if end.error is not None else "it was stopped"
+            raise _because(error, f"Making the conversation shorter failed: {why}")
+
+    async def on_request(self, engine: Engine, instructions: str | None) -> CompactionEnd:
+        """Sum the history up because the user wants that; give how it went, which has been told."""
+        limit = tokens.threshold(engine.model, self._conversation.compaction.at)
+        end = await self._compact("request", History(self._conversation, engine), limit, instructions)
+        assert end is not None, "a request is always answered"
+        return end
+
+    async def _compact(
+        self, reason: Reason, history: History, limit: int | None, instructions: str | None = None
+    ) -> CompactionEnd | None:
+        """Do it, and tell of it; None where there was nothing to do and nobody has asked.
+
+        Raises only `NotJournaled`, and cancellation, with all closed.
+        """
+        place = history.cut()
+        if place is None and reason != "request":
+            return None
+        before = history.tokens
+        await self._room()
+        with CancelScope(shield=True):
+            await self._emit(CompactionStart(reason=reason, tokens_before=before))
+        try:
+            end = await self._outcome(reason, history, place, limit, instructions)
+        except get_cancelled_exc_class():
+            with CancelScope(shield=True):
+                await self._emit(CompactionEnd(outcome="aborted", tokens_before=before))
+            raise
+        self._has_failed = end.outcome != "compacted"
+        with CancelScope(shield=True):
+            await self._emit(end)
+        return end
+
+    async def _outcome(
+        self,
+        reason: Reason,
+        history: History,
+        place: int | None,
+        limit: int | None,
+        instructions: str | None,
+    ) -> CompactionEnd:
+        """How it ends. Nothing is told or changed yet. Raises only `NotJournaled` and cancellation."""
+        before, usage = history.tokens, None
+        if place is None:
+            return CompactionEnd(outcome="nothingToDo", tokens_before=before)
+        try:
+            memory = None if reason == "request" or limit is None else history.cleared(place)
+            if memory is None or limit is None or history.size_with(memory) > min(limit, before) * ENOUGH:
+                room = limit if limit is not None or reason == "request" else max(before // 2, 1)
+                memory, usage = await self._summed_up(history, place, room, instructions)
+        except NotJournaled:
+            raise
+        except ProviderError as error:
+            usage = measured(error.usage, history.engine.model)
+            return _failed(before, error.to_run_error(), usage)
+        except Exception as error:
+            log.exception("compaction")
+            message = f"agentd failed: {type(error).__name__}. Its log says more."
+            return _failed(before, RunError(kind="internal", message=message), usage)
+        after = history.size_with(memory)
+        if after >= before and reason != "request":
+            return CompactionEnd(
+                outcome="nothingToDo", tokens_before=before, kept=CompactionKept(usage=usage)
+            )
+        kept = CompactionKept(memory=memory, usage=usage)
+        return CompactionEnd(outcome="compacted", tokens_before=before, tokens_after=after, kept=kept)
+
+    async def _summed_up(
+        self, history: History, place: int, room: int | None, instructions: str | None
+    ) -> tuple[Memory, Usage | None]:
+        """The memory with a summary of all before `place`, and what that took. Raises `ProviderError`.
+
+        The request for it fills about `room` tokens at most.
+        """
+        request = summary_request(history.engine, history.shown_before(place), room, instructions)
+        text, end = await self._ask(history.engine, request)
+        usage = measured(end.usage, history.engine.model)
+        if end.stop == "refusal" or not text.strip():
+            kind: Literal["refusal", "protocol"] = "refusal" if end.stop == "refusal" else "protocol"
+            raise ProviderError(kind, f"{history.engine.model.id} gave no summary.", usage=end.usage)
+        gone, prompt = history.transcript[:place], history.cut_prompt(place)
+        said = hand_over(
+            text,
+            gone,
+            self._conversation.todo,
+            self._conversation.place_of,
+            is_whole=end.stop != "length",
+            repeats_prompt=prompt is not None,
+        )
+        return history.remembered(place, said, prompt), usage
+
+    async def _ask(self, engine: Engine, request: ModelRequest) -> tuple[str, StreamEnd]:
+        """The text that answers a request, sent again where it fails in passing."""
+
+        async def attempt() -> tuple[str, StreamEnd]:
+            pieces: list[str] = []
+            async with engine.provider.stream(request) as events:
+                async for event in events:
+                    if isinstance(event, StreamEnd):
+                        return "".join(pieces), event
+                    if isinstance(event, TextDelta):
+                        pieces.append(event.text)
+            raise ProviderError(
+                "protocol", f"{engine.model.provider}: the stream ended without an end", retryable=True
+            )
+
+        async def tell(retry: Retry) -> None:
+            await self._room()
+            await self._emit(retry)
+
+        return await persist(attempt, tell, self._conversation.sources.jitter)
+
+
+def spent(end: CompactionEnd) -> Usage | None:
+    """What asking for a summary took."""
+    return end.kept.usage if end.kept is not None else None
+
+
+def _failed(before: int, error: RunError, usage: Usage | None) -> CompactionEnd:
+    kept = CompactionKept(usage=usage)
+    return CompactionEnd(outcome="failed", tokens_before=before, error=error, kept=kept)
+
+
+def _because(error: ProviderError, why: str) -> ProviderError:
+    """The same error, with a reason behind it."""
+    return ProviderError(
+        error.kind,
+        f"{error.message.rstrip('.')}. {why}",
+        retryable=error.retryable,
+        status=error.status,
+        retry_after_ms=error.retry_after_ms,
+        usage=error.usage,
+    )
