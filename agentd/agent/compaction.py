@@ -6,12 +6,12 @@ whole, and a call is never parted from its result. What came of it is a `Memory`
 event: until then nothing has changed, whatever fails or is cancelled.
 
 It happens by itself when the history reaches the threshold of `tokens.py`, and when a server says that the
-request is too long; and when the user asks for it. What failed by itself is not tried again in the same run,
-and nothing is made shorter a second time before a twentieth of the threshold has been added.
+request is too long; and when the user asks for it. What failed by itself is not tried again in the same run.
 """
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Literal
 
 from anyio import CancelScope, get_cancelled_exc_class
@@ -32,7 +32,6 @@ Reason = Literal["threshold", "overflow", "request"]
 
 ENOUGH = 0.6
 """Leaving out tool output is enough where no more of the threshold is left; else a summary is due soon."""
-_GROWTH = 20
 
 _OFF = "Making conversations shorter by itself is switched off ([compaction] auto = false)."
 _NOTHING_LEFT = "There is nothing left in the conversation that could be made shorter."
@@ -60,7 +59,7 @@ class Compactor:
         if limit is None or not settings.auto or self._has_failed:
             return
         history = History(self._conversation, engine)
-        if history.tokens >= limit and history.added >= limit // _GROWTH:
+        if history.is_due(limit):
             await self._compact("threshold", history, limit)
 
     async def after_overflow(self, engine: Engine, error: ProviderError) -> None:
@@ -73,37 +72,38 @@ class Compactor:
         if self._has_failed:
             raise error
         limit = tokens.threshold(engine.model, self._conversation.compaction.at)
-        history = History(self._conversation, engine)
-        end = await self._compact("overflow", history, limit)
-        if end is None or end.outcome == "nothingToDo":
+        end = await self._compact("overflow", History(self._conversation, engine), limit)
+        if end is None:
             raise _because(error, _NOTHING_LEFT)
-        if end.outcome != "compacted":
-            why = end.error.message if end.error is not None else "it was stopped"
-            raise _because(error, f"Making the conversation shorter failed: {why}")
+        if end.error is not None:
+            raise _because(error, f"Making the conversation shorter failed: {end.error.message}")
 
-    async def on_request(self, engine: Engine, instructions: str | None) -> CompactionEnd:
-        """Sum the history up because the user wants that; give how it went, which has been told."""
+    async def on_request(self, engine: Engine, instructions: str | None) -> None:
+        """Sum the history up because the user wants that, and tell how it went."""
         limit = tokens.threshold(engine.model, self._conversation.compaction.at)
-        end = await self._compact("request", History(self._conversation, engine), limit, instructions)
-        assert end is not None, "a request is always answered"
-        return end
+        history = History(self._conversation, engine)
+        if await self._compact("request", history, limit, instructions) is None:
+            with CancelScope(shield=True):
+                before = history.tokens
+                await self._emit(CompactionStart(reason="request", tokens_before=before))
+                await self._emit(CompactionEnd(outcome="nothingToDo", tokens_before=before))
 
     async def _compact(
         self, reason: Reason, history: History, limit: int | None, instructions: str | None = None
     ) -> CompactionEnd | None:
-        """Do it, and tell of it; None where there was nothing to do and nobody has asked.
+        """Do it, and tell of it; None where there is nothing to do.
 
         Raises only `NotJournaled`, and cancellation, with all closed.
         """
         place = history.cut()
-        if place is None and reason != "request":
+        if place is None:
             return None
         before = history.tokens
         await self._room()
         with CancelScope(shield=True):
             await self._emit(CompactionStart(reason=reason, tokens_before=before))
         try:
-            end = await self._outcome(reason, history, place, limit, instructions)
+            end = await self._outcome(_Task(reason, history, place, limit, instructions))
         except get_cancelled_exc_class():
             with CancelScope(shield=True):
                 await self._emit(CompactionEnd(outcome="aborted", tokens_before=before))
@@ -113,63 +113,46 @@ class Compactor:
             await self._emit(end)
         return end
 
-    async def _outcome(
-        self,
-        reason: Reason,
-        history: History,
-        place: int | None,
-        limit: int | None,
-        instructions: str | None,
-    ) -> CompactionEnd:
-        """How it ends. Nothing is told or changed yet. Raises only `NotJournaled` and cancellation."""
-        before, usage = history.tokens, None
-        if place is None:
-            return CompactionEnd(outcome="nothingToDo", tokens_before=before)
+    async def _outcome(self, task: "_Task") -> CompactionEnd:
+        """How it ends. Nothing has changed yet. Raises only `NotJournaled` and cancellation."""
+        history, usage = task.history, None
         try:
-            memory = None if reason == "request" or limit is None else history.cleared(place)
-            if memory is None or limit is None or history.size_with(memory) > min(limit, before) * ENOUGH:
-                room = limit if limit is not None or reason == "request" else max(before // 2, 1)
-                memory, usage = await self._summed_up(history, place, room, instructions)
+            memory = task.enough_cleared()
+            if memory is None:
+                memory, usage = await self._summed_up(task)
         except NotJournaled:
             raise
         except ProviderError as error:
-            usage = measured(error.usage, history.engine.model)
-            return _failed(before, error.to_run_error(), usage)
+            return task.failed(error.to_run_error(), measured(error.usage, history.engine.model))
         except Exception as error:
             log.exception("compaction")
             message = f"agentd failed: {type(error).__name__}. Its log says more."
-            return _failed(before, RunError(kind="internal", message=message), usage)
-        after = history.size_with(memory)
-        if after >= before and reason != "request":
-            return CompactionEnd(
-                outcome="nothingToDo", tokens_before=before, kept=CompactionKept(usage=usage)
-            )
-        kept = CompactionKept(memory=memory, usage=usage)
-        return CompactionEnd(outcome="compacted", tokens_before=before, tokens_after=after, kept=kept)
+            return task.failed(RunError(kind="internal", message=message), usage)
+        return CompactionEnd(
+            outcome="compacted",
+            tokens_before=history.tokens,
+            tokens_after=history.size_with(memory),
+            kept=CompactionKept(memory=memory, usage=usage),
+        )
 
-    async def _summed_up(
-        self, history: History, place: int, room: int | None, instructions: str | None
-    ) -> tuple[Memory, Usage | None]:
-        """The memory with a summary of all before `place`, and what that took. Raises `ProviderError`.
-
-        The request for it fills about `room` tokens at most.
-        """
-        request = summary_request(history.engine, history.shown_before(place), room, instructions)
+    async def _summed_up(self, task: "_Task") -> tuple[Memory, Usage | None]:
+        """The memory with a summary of what is old, and what that took. Raises `ProviderError`."""
+        history, place = task.history, task.place
+        request = summary_request(history.engine, history.shown_before(place), task.room, task.instructions)
         text, end = await self._ask(history.engine, request)
-        usage = measured(end.usage, history.engine.model)
         if end.stop == "refusal" or not text.strip():
             kind: Literal["refusal", "protocol"] = "refusal" if end.stop == "refusal" else "protocol"
             raise ProviderError(kind, f"{history.engine.model.id} gave no summary.", usage=end.usage)
-        gone, prompt = history.transcript[:place], history.cut_prompt(place)
+        prompt = history.cut_prompt(place)
         said = hand_over(
             text,
-            gone,
+            history.transcript[:place],
             self._conversation.todo,
             self._conversation.place_of,
             is_whole=end.stop != "length",
             repeats_prompt=prompt is not None,
         )
-        return history.remembered(place, said, prompt), usage
+        return history.remembered(place, said, prompt), measured(end.usage, history.engine.model)
 
     async def _ask(self, engine: Engine, request: ModelRequest) -> tuple[str, StreamEnd]:
         """The text that answers a request, sent again where it fails in passing."""
@@ -193,14 +176,39 @@ class Compactor:
         return await persist(attempt, tell, self._conversation.sources.jitter)
 
 
+@dataclass(frozen=True)
+class _Task:
+    """A history to make shorter: all before `place` is old. `limit` is the threshold, where it is known."""
+
+    reason: Reason
+    history: History
+    place: int
+    limit: int | None
+    instructions: str | None
+
+    @property
+    def room(self) -> int | None:
+        """How many tokens the request for a summary may fill: what was too long is no measure for it."""
+        is_unknown = self.limit is None and self.reason == "overflow"
+        return max(self.history.tokens // 2, 1) if is_unknown else self.limit
+
+    def enough_cleared(self) -> Memory | None:
+        """The memory without the output of old tools, where that is enough. Who asks wants a summary."""
+        if self.limit is None or self.reason == "request":
+            return None
+        memory = self.history.cleared(self.place)
+        most = min(self.limit, self.history.tokens) * ENOUGH
+        return memory if memory is not None and self.history.size_with(memory) <= most else None
+
+    def failed(self, error: RunError, usage: Usage | None) -> CompactionEnd:
+        """The end of one that came to nothing; what it took was taken all the same."""
+        kept = CompactionKept(usage=usage)
+        return CompactionEnd(outcome="failed", tokens_before=self.history.tokens, error=error, kept=kept)
+
+
 def spent(end: CompactionEnd) -> Usage | None:
     """What asking for a summary took."""
     return end.kept.usage if end.kept is not None else None
-
-
-def _failed(before: int, error: RunError, usage: Usage | None) -> CompactionEnd:
-    kept = CompactionKept(usage=usage)
-    return CompactionEnd(outcome="failed", tokens_before=before, error=error, kept=kept)
 
 
 def _because(error: ProviderError, why: str) -> ProviderError:

@@ -14,6 +14,7 @@ KEPT_SHARE = 5
 """A fifth of the history is kept whole: its last turns, and the very last one however long it is."""
 
 _WORTH_CLEARING = 2  # times the note that stands for it
+_GROWTH = 20  # a twentieth of the threshold must be added before what did not help is tried again
 _MOST_REPEATED = 2000  # tokens of a prompt that are said again word for word
 
 
@@ -30,10 +31,14 @@ class History:
         self._estimates: dict[Memory | None, int] = {}
         self.tokens = self._tokens()
 
-    @property
-    def added(self) -> int:
-        """What was added since the history was made shorter; all of it where it never was. An estimate."""
-        return tokens.of_messages(self.transcript[self.memory.seen if self.memory is not None else 0 :])
+    def is_due(self, limit: int) -> bool:
+        """Whether it is too long, and making it shorter would help: it does not where it just has not."""
+        if self.tokens < limit or self.memory is None:
+            return self.tokens >= limit
+        added = tokens.of_messages(self.transcript[self.memory.seen :])
+        first = tokens.counted(self.transcript, self.memory.seen, latest=False)
+        was_short = (first[0] if first is not None else self.tokens - added) < limit
+        return was_short or added >= limit // _GROWTH
 
     def _tokens(self) -> int:
         """What the next request fills: as the server counted last, and an estimate of what came since."""
@@ -59,8 +64,14 @@ class History:
         return tokens.of_preamble(told.system_prompt(), tool_specs(told.toolbox))
 
     def size_with(self, memory: Memory) -> int:
-        """What requests would fill with this memory: the estimate, corrected by how far it is off now."""
-        return max(round(self.tokens * self._estimate(memory) / max(self._estimate(self.memory), 1)), 1)
+        """What requests would fill with this memory: what was counted, less what is estimated to be gone.
+
+        With another summary, of which little was counted, no more than is estimated for it alone.
+        """
+        estimate = self._estimate(memory)
+        rest = max(self.tokens - self._estimate(self.memory) + estimate, 1)
+        has_same_text = memory.text == (self.memory.text if self.memory is not None else None)
+        return rest if has_same_text else min(rest, estimate)
 
     def cut(self) -> int | None:
         """Where the part begins that is kept whole; None where no summary would say anything new."""

@@ -63,9 +63,13 @@ def _of_json(value: Any) -> int:
         return of_text(repr(value))
 
 
-def counted(transcript: Sequence[Message], since: int) -> tuple[int, int] | None:
-    """What the server counted last, and the index behind that answer; None where none behind `since` was."""
-    for place in range(len(transcript) - 1, since - 1, -1):
+def counted(transcript: Sequence[Message], since: int, *, latest: bool = True) -> tuple[int, int] | None:
+    """What the server counted with its last answer behind `since`, or the first, and the index behind that.
+
+    None where it has counted nothing there.
+    """
+    places = range(since, len(transcript))
+    for place in reversed(places) if latest else places:
         message = transcript[place]
         usage = message.usage if isinstance(message, AssistantMessage) and is_answer(message) else None
         if usage is not None and usage.context_tokens > 0:

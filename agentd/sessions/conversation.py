@@ -1,4 +1,4 @@
-"""What a model is told of a session: `agent.host.Conversation`, in a run and for a summary that is asked for."""
+"""What a model is told of a session: `agent.host.Conversation`, in a run, and for a summary."""
 
 from collections.abc import Sequence
 from pathlib import Path
