@@ -206,11 +206,6 @@ class _Task:
         return CompactionEnd(outcome="failed", tokens_before=self.history.tokens, error=error, kept=kept)
 
 
-def spent(end: CompactionEnd) -> Usage | None:
-    """What asking for a summary took."""
-    return end.kept.usage if end.kept is not None else None
-
-
 def _because(error: ProviderError, why: str) -> ProviderError:
     """The same error, with a reason behind it."""
     return ProviderError(

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import anyio
 from anyio import CancelScope
 
-from agentd.agent.compaction import Compactor, spent
+from agentd.agent.compaction import Compactor
 from agentd.agent.exchange import Exchange
 from agentd.agent.host import Engine, Host, NotJournaled
 from agentd.agent.request import request_for
@@ -29,7 +29,7 @@ from agentd.agent.tool_calls import (
     execute,
     normalise,
 )
-from agentd.agent.usage import add_spent, add_usage, measured
+from agentd.agent.usage import add_spent, add_usage, measured, spent
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,

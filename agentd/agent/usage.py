@@ -1,5 +1,6 @@
 """Adding up usage: of responses to a run, of runs to a session."""
 
+from agentd.protocol.events import CompactionEnd
 from agentd.protocol.messages import Cost, Usage
 from agentd.providers.base import Model
 from agentd.providers.prices import cost_of
@@ -26,6 +27,11 @@ def add_usage(sum_so_far: Usage | None, usage: Usage | None) -> Usage | None:
         context_tokens=usage.context_tokens,
         context_window=usage.context_window or sum_so_far.context_window,
     )
+
+
+def spent(end: CompactionEnd) -> Usage | None:
+    """What asking for a summary took."""
+    return end.kept.usage if end.kept is not None else None
 
 
 def add_spent(sum_so_far: Usage | None, usage: Usage | None) -> Usage | None:

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agentd.agent.compaction import spent
 from agentd.agent.memory import current
-from agentd.agent.usage import add_spent, add_usage
+from agentd.agent.usage import add_spent, add_usage, spent
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
