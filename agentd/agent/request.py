@@ -73,10 +73,8 @@ def project(
         if isinstance(message, UserMessage):
             messages += _user(message)
         elif isinstance(message, AssistantMessage):
-            answer = tuple(_answer_with_results(message, results, taken))
-            if answer:
-                messages += _asked_on(messages)
-            messages += answer
+            messages += _asked_on(messages)
+            messages += _answer_with_results(message, results, taken)
     if messages and not isinstance(messages[0], UserMessage):
         messages.insert(0, _synthetic_user(LOST_START, messages[0]))
     return (*messages, *_asked_on(messages))
@@ -99,7 +97,7 @@ def tool_specs(toolbox: Toolbox) -> tuple[ToolSpec, ...]:
 
 
 def _asked_on(messages: Sequence[Message]) -> Iterator[Message]:
-    """What a user says for the model to go on from its own answer: also where it has done so long ago."""
+    """What a user says for a model to go on from its own answer. It stays, also where nothing came of it."""
     if messages and isinstance(messages[-1], AssistantMessage):
         yield _synthetic_user(GO_ON, messages[-1])
 
