@@ -73,9 +73,13 @@ class FakeFace:
 
 
 class FakeEngines:
-    """Every model is played by the provider of tests, or by another one set for its name."""
+    """Every model is played by the provider of tests, or by another one set for its name.
+
+    `window` is the context window of the models that the former plays.
+    """
 
     def __init__(self) -> None:
+        self.window: int | None = None
         self.scripted = Scripted()
         self.others: dict[str, Provider] = {}
 
@@ -85,7 +89,7 @@ class FakeEngines:
             return Engine(Model(provider, name), self.others[provider], effort)
         if provider != "scripted":
             raise RpcError("noModel", f'There is no model "{model}".')
-        return Engine(Model(provider, name, images=True), self.scripted, effort)
+        return Engine(Model(provider, name, images=True, context_window=self.window), self.scripted, effort)
 
 
 class FakeSettings:
