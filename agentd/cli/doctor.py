@@ -76,7 +76,7 @@ def _configuration(settings: "Settings", environ: Mapping[str, str]) -> Lines:
     automatic = (
         f"at {settings.compaction.at:.0%} of the context window" if settings.compaction.auto else "off"
     )
-    yield "compaction", f"{automatic} ({origins['compaction']})"
+    yield "compaction", f"{automatic} ({origins.get('compaction', 'default')})"
     for name, provider in _concerned(settings, environ).items():
         origin = next((at for key, at in origins.items() if key == f"providers.{name}"), "built in")
         yield "provider", f"{name}: {provider.api} at {provider.base_url} ({origin})"

@@ -48,8 +48,8 @@ class Settings:
 
     `model` is "provider/model". `providers` are those of the file, `built_in` the others that there are.
     `path` is the file that was read, None where there was none. `origins` says of `model`, `mode`,
-    `allow_full`, `compaction` and each `providers.<name>` that is not plainly built in where it comes from:
-    `<file>:<line>`, `environment <variable>` or `default`.
+    `allow_full`, of `compaction` where the file speaks of it, and of each `providers.<name>` that is not
+    plainly built in where it comes from: `<file>:<line>`, `environment <variable>` or `default`.
     """
 
     model: str | None = None
@@ -150,7 +150,7 @@ def _settings(
         "allow_full": document.origin(("allow_full",) if "allow_full" in top else ("mode",))
         if allow_full
         else "default",
-        "compaction": document.origin(("compaction",)) if "compaction" in top else "default",
+        **({"compaction": document.origin(("compaction",))} if "compaction" in top else {}),
         **{dotted(("providers", name)): document.origin(("providers", name)) for name in providers},
         **{
             dotted(("providers", name)): f"environment {variable}"

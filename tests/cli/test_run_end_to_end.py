@@ -149,3 +149,16 @@ def test_keys_of_the_command_cannot_be_read_by_what_the_model_runs(place: Place)
     )
     assert (code, out) == (0, "Done.\n")
     assert "canary-value" not in (place.project / "seen").read_text(errors="replace")
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_conversation_that_is_made_shorter_says_so_in_a_line(place: Place, works: bool) -> None:
+    looks = [call("list_directory") for _ in range(3)]
+    too_long = {"content": [], "error": {"kind": "context_overflow", "message": "The prompt is too long."}}
+    more = [text("## Goal\nTo look."), text("Done.")] if works else [too_long]
+    code, out, err = place.run(*looks, too_long, *more, options=("--trust",))
+    assert (code, out) == ((0, "Done.\n") if works else (1, ""))
+    if works:
+        assert "(the conversation was made shorter: " in err
+    else:
+        assert "The conversation could not be made shorter: The prompt is too long." in err

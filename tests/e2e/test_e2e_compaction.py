@@ -3,10 +3,15 @@
 import json
 from typing import Any
 
+import anyio
 from e2e.every_api import SMALL_MODELS, Stage
 from wire.chat import Chat
+from wire.home import Home
 from wire.order import SAID, USER, assert_well_formed, called, shape
 from wire.scripts import reply, tool
+
+from agentd.client import Client, ClientOptions
+from agentd.protocol.methods import SessionCompactResult
 
 WINDOW = 200_000
 FULL = {"input": WINDOW * 9 // 10, "output": 100}
@@ -147,6 +152,21 @@ def test_many_compactions_in_one_session_keep_every_request_valid(stage: Stage) 
     ends = [p["event"] for p in chat.notifications() if p["event"]["type"] == "compaction_end"]
     assert [end["outcome"] for end in ends] == ["compacted"] * 7
     assert_well_formed(chat.notifications())
+
+
+def test_the_python_client_sums_up_a_session(home: Home) -> None:
+    async def talk() -> SessionCompactResult:
+        model = home.script(reply("one"), reply("two"), reply("## Goal\nTo talk."))
+        async with Client.start(
+            home.workspace(), env=home.environment(), options=ClientOptions(model=model)
+        ) as client:
+            for prompt in ("first", "second"):
+                session_id = (await client.prompt(prompt)).session_id
+            return await client.compact_session(session_id, "Keep the numbers.")
+
+    result = anyio.run(talk)
+    assert result.outcome == "compacted"
+    assert home.model_requests("Keep the numbers.")
 
 
 def test_a_change_to_a_model_with_a_smaller_window_sums_up_at_the_next_turn(stage: Stage) -> None:
