@@ -33,7 +33,7 @@ Reason = Literal["threshold", "overflow", "request"]
 ENOUGH = 0.6
 """Leaving out tool output is enough where no more of the threshold is left; else a summary is due soon."""
 
-_OFF = "Making conversations shorter by itself is switched off ([compaction] auto = false)."
+_OFF = "Have it summed up (agentd/session/compact): [compaction] auto = false keeps that from happening unasked."
 _NOTHING_LEFT = "There is nothing left in the conversation that could be made shorter."
 
 

@@ -224,7 +224,7 @@ class Session:
         """Sum up the history for the model. Raises `RpcError` sessionBusy, noModel, storage or another."""
         if self._closed:
             raise RpcError("cancelled", "The session was closed before its history could be summed up.")
-        if self._run is not None or self._compacting is not None:
+        if self._run is not None or self._waiting or self._compacting is not None:
             raise _busy("reject")
         self._log.repair()
         self._compacting = Compacting(self.root, self._log, self._house)

@@ -94,7 +94,7 @@ class SessionState:
         self.usage: Usage | None = None
         self.todo: tuple[TodoItem, ...] = ()
         self.compacting: CompactionStart | None = None
-        self._memories: list[Memory] = []
+        self.memories: list[Memory] = []
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
         self._questions: dict[str, PermissionRequested] = {}
@@ -115,7 +115,7 @@ class SessionState:
     @property
     def memory(self) -> Memory | None:
         """What requests show of a history that was made shorter, as far as it is still the history."""
-        return current(self._memories, self.messages)
+        return current(self.memories, self.messages)
 
     def info(self, *, alive: bool) -> Session:
         """The session as it is now. `alive`: what the journal says is running does run here."""
@@ -196,7 +196,7 @@ class SessionState:
     def _end_compaction(self, event: CompactionEnd) -> None:
         self.compacting = None
         if event.kept is not None and event.kept.memory is not None:
-            self._memories.append(event.kept.memory)
+            self.memories.append(event.kept.memory)
         if self.run is not None:
             self.run.usage = add_spent(self.run.usage, spent(event))
         else:

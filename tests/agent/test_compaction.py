@@ -268,10 +268,10 @@ async def test_where_the_summary_overflows_too_nothing_more_is_tried_and_all_is_
     assert project(host.messages)[: len(before)] == before
 
 
-@pytest.mark.parametrize("why", ["nothing left", "switched off"])
+@pytest.mark.parametrize("why", ["nothing left", "auto = false"])
 async def test_the_error_says_why_nothing_could_be_done(why: str) -> None:
     host = full_host([OVERFLOW], count=10)
-    if why == "switched off":
+    if why == "auto = false":
         host.compaction = CompactionSettings(auto=False)
     else:
         host.messages = []
