@@ -33,7 +33,7 @@ Reason = Literal["threshold", "overflow", "request"]
 ENOUGH = 0.6
 """Leaving out tool output is enough where no more of the threshold is left; else a summary is due soon."""
 
-_OFF = "Have it summed up (agentd/session/compact): [compaction] auto = false keeps that from happening unasked."
+_OFF = "Ask for a summary with agentd/session/compact: [compaction] auto = false, so none is made unasked."
 _NOTHING_LEFT = "There is nothing left in the conversation that could be made shorter."
 
 
@@ -109,8 +109,7 @@ class Compactor:
                 await self._emit(CompactionEnd(outcome="aborted", tokens_before=before))
             raise
         self._has_failed = end.outcome != "compacted"
-        with CancelScope(shield=True):
-            await self._emit(end)
+        await self._emit(end)
         return end
 
     async def _outcome(self, task: "_Task") -> CompactionEnd:

@@ -77,14 +77,14 @@ class History:
         """Where the part begins that is kept whole; None where no summary would say anything new."""
         if self.memory is not None and self.memory.text and self.memory.seen >= len(self.transcript):
             return None
-        places = cuts(self.transcript, self._start)
+        said = [n for n, message in enumerate(self.transcript) if n >= self._start and is_answer(message)]
+        places = [place for place in cuts(self.transcript, self._start) if said and place > said[0]]
         if not places:
             return None
         sizes = [tokens.of_message(shown(message, self._gone)) for message in self.transcript[self._start :]]
         behind = list(accumulate(reversed(sizes)))[::-1]  # the size of all from a message on
         room = behind[0] // KEPT_SHARE
-        place = next((place for place in places if behind[place - self._start] <= room), places[-1])
-        return place if any(map(is_answer, self.transcript[self._start : place])) else None
+        return next((place for place in places if behind[place - self._start] <= room), places[-1])
 
     def shown_before(self, place: int) -> Sequence[Message]:
         """What requests show of the messages before `place`, an earlier summary among it."""

@@ -10,6 +10,7 @@ from agent.loop_host import FakeTool, MemoryHost, Play, calls, text
 from agent.strict_history import faults
 
 from agentd.agent.request import project
+from agentd.agent.tokens import of_messages
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.protocol.events import (
     AgentEnd,
@@ -214,6 +215,17 @@ async def test_a_summary_follows_where_leaving_out_output_is_not_enough() -> Non
     assert end.kept.memory.text is not None
 
 
+async def test_what_the_server_counted_is_believed_before_what_is_estimated_to_be_left() -> None:
+    """By the estimate hardly anything is in there; by the count hardly anything is gone."""
+    host = full_host(text(SUMMARY), text("done"))
+    host.messages = [*history(12, size=2000)[:-1], host.messages[-1]]
+    await host.run()
+    (end,) = ends(host)
+    assert end.kept is not None
+    assert end.kept.memory is not None
+    assert end.kept.memory.text is not None
+
+
 # --- when the server says so ----------------------------------------------------------------------
 
 
@@ -233,6 +245,15 @@ async def test_an_overflow_is_met_also_where_the_window_is_not_known() -> None:
     host = full_host([OVERFLOW], text(SUMMARY), text("done"))
     host.model = Model("fake", "one")
     assert (await host.run()).stop_reason == "stop"
+
+
+async def test_where_the_window_is_not_known_what_overflowed_is_no_measure_for_the_next_request() -> None:
+    host = full_host([OVERFLOW], text(SUMMARY), text("done"))
+    host.model = Model("fake", "one")
+    host.messages = [user("y" * 400_000, message_id="big"), *history()[:-1], answer("so", message_id="last")]
+    await host.run()
+    first, asked, _ = host.provider.requests
+    assert of_messages(asked.messages) < of_messages(first.messages) * 0.6
 
 
 async def test_what_was_said_before_an_overflow_is_taken_back() -> None:

@@ -165,6 +165,11 @@ def test_the_last_turn_is_kept_however_long_it_is() -> None:
     assert history_of(messages).cut() == len(messages) - 2
 
 
+def test_a_prompt_that_is_most_of_the_history_is_summed_up_with_the_first_answer_to_it() -> None:
+    messages = [user("x" * 400_000, message_id="u"), *turns(20)[1:]]
+    assert history_of(messages).cut() == 3
+
+
 def test_the_prompt_of_a_run_that_is_cut_is_said_again_word_for_word() -> None:
     messages = turns(20)
     history = history_of(messages)
@@ -197,6 +202,17 @@ def test_what_was_summed_up_is_not_summed_up_again_before_something_is_new() -> 
     memory = summed_up(messages, place)
     assert history_of(messages, memory).cut() is None
     assert history_of([*messages, user("more", message_id="v")], memory).cut() is not None
+
+
+def test_what_was_left_out_before_stays_so_and_a_summary_stays_when_more_is_left_out() -> None:
+    messages = turns(20)
+    first = Memory(seen=10, text="The summary.", through="r4", prompt="u", cleared=("r5", "r18", "r19"))
+    more = history_of(messages, first).cleared(15)
+    assert more == Memory(
+        seen=len(messages), text="The summary.", through="r4", prompt="u", cleared=("r5", "r18", "r19", "r6")
+    )
+    place = next(n for n, m in enumerate(messages) if m.message_id == "a18")
+    assert summed_up(messages, place, first).cleared == ("r18", "r19")
 
 
 # --- which memory counts --------------------------------------------------------------------------

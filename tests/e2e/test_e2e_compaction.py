@@ -57,7 +57,7 @@ def test_a_history_at_the_threshold_is_summed_up_before_the_next_request(stage: 
     assert "prompt 0" in text_of(asked)
     assert "prompt 0" not in text_of(after)
     assert "To read the note." in text_of(after)
-    assert "note.txt" in text_of(after), "the files that were read"
+    assert "Files read:\\n- note.txt\\n" in text_of(after)
     assert "and now?" in text_of(after)
     run = chat.notifications("p4")
     events = [params["event"] for params in run]

@@ -123,6 +123,7 @@ async def test_a_busy_session_is_not_summed_up_and_one_that_is_summed_up_is_busy
             known = await session.prompt(prompt("find it", prompt_id="p1"))
             assert isinstance(known, PromptResult)
             await session.cancel()
+        assert compactions(living) == [(None, "request"), (None, "aborted")]
         result = await session.prompt(prompt("now", model=living.script("here again")))
         assert isinstance(result, PromptResult)
         assert result.text == "here again"
@@ -262,6 +263,31 @@ async def test_a_daemon_that_stopped_at_any_record_leaves_nothing_half_done(tmp_
             assert_whole_journal(path)
 
 
+async def test_what_a_summary_took_is_not_forgotten_where_the_daemon_stopped_behind_it(
+    tmp_path: Path,
+) -> None:
+    counted = {"input": 100, "output": 10, "total": 110}
+    async with home(tmp_path) as living:
+        session = await worked(
+            living,
+            {"content": [], "error": {"kind": "context_overflow", "message": "too long"}},
+            {"content": [{"type": "text", "text": SUMMARY}], "usage": counted},
+            "done",
+        )
+        await session.prompt(prompt("go on", prompt_id="p3"))
+        session_id, path = session.session_id, living.journal(session.session_id)
+    lines = path.read_bytes().splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if b'"compaction_end"' in line)
+    path.write_bytes(b"".join(lines[: place + 1]))
+    async with home(tmp_path) as later:
+        session = await later.sessions.open(session_id)
+        assert session.info.usage is not None
+        assert session.info.usage.total == 110
+        result = await session.prompt(prompt("go on", prompt_id="p3"))
+        assert isinstance(result, PromptResult)
+        assert (result.stop_reason, result.usage) == ("interrupted", session.info.usage)
+
+
 async def test_a_disk_that_is_full_at_any_record_costs_no_more_than_the_summary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,7 +302,8 @@ async def test_a_disk_that_is_full_at_any_record_costs_no_more_than_the_summary(
     monkeypatch.setattr(journal, "_write", counting)
     for number in itertools.count():
         async with home(tmp_path / str(number)) as living:
-            session = await worked(living, SUMMARY, *(["here again"] * 2))
+            busy = {"kind": "overloaded", "message": "busy", "retryAfterMs": 0}
+            session = await worked(living, {"content": [], "error": busy}, SUMMARY)
             left[0] = number
             failed = None
             try:
@@ -285,10 +312,10 @@ async def test_a_disk_that_is_full_at_any_record_costs_no_more_than_the_summary(
                 failed = error
             left[0] = 10**9
             if failed is None:
-                assert number == 2, "a start and an end"
+                assert number == 3, "a start, a retry and an end"
                 break
             assert (failed.kind, failed.retryable) == ("storage", True)
-            result = await session.prompt(prompt("go on"))
+            result = await session.prompt(prompt("go on", model=living.script("here again")))
             assert isinstance(result, PromptResult)
             assert result.stop_reason == "stop"
             path = living.journal(session.session_id)
