@@ -33,6 +33,7 @@ Reason = Literal["threshold", "overflow", "request"]
 ENOUGH = 0.6
 """Leaving out tool output is enough where no more of the threshold is left; else a summary is due soon."""
 
+_LEAST_ROOM = 8000  # tokens: into less hardly more than the system prompt and the tools would fit
 _OFF = "Ask for a summary with agentd/session/compact: [compaction] auto = false, so none is made unasked."
 _NOTHING_LEFT = "There is nothing left in the conversation that could be made shorter."
 
@@ -187,9 +188,15 @@ class _Task:
 
     @property
     def room(self) -> int | None:
-        """How many tokens the request for a summary may fill: what was too long is no measure for it."""
-        is_unknown = self.limit is None and self.reason == "overflow"
-        return max(self.history.tokens // 2, 1) if is_unknown else self.limit
+        """How many tokens the request for a summary may fill; None: as many as it takes.
+
+        After an overflow half of what was too long, as then the window is smaller than was known.
+        """
+        if self.reason != "overflow":
+            return self.limit
+        half = max(self.history.tokens, self.history.estimate) // 2
+        room = max(half, _LEAST_ROOM)
+        return room if self.limit is None else min(room, self.limit)
 
     def enough_cleared(self) -> Memory | None:
         """The memory without the output of old tools, where that is enough. Who asks wants a summary."""

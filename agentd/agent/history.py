@@ -45,13 +45,18 @@ class History:
         seen = self.memory.seen if self.memory is not None else 0
         counted = tokens.counted(self.transcript, seen)
         if counted is None:
-            return self._estimate(self.memory)
+            return self.estimate
         count, place = counted
         return count + tokens.of_messages(
             message
             for message in self.transcript[place:]
             if is_answer(message) or not isinstance(message, AssistantMessage)
         )
+
+    @property
+    def estimate(self) -> int:
+        """What the next request fills, all of it estimated."""
+        return self._estimate(self.memory)
 
     def _estimate(self, memory: Memory | None) -> int:
         if memory not in self._estimates:
@@ -69,7 +74,7 @@ class History:
         With another summary, of which little was counted, no more than is estimated for it alone.
         """
         estimate = self._estimate(memory)
-        rest = max(self.tokens - self._estimate(self.memory) + estimate, 1)
+        rest = max(self.tokens - self.estimate + estimate, 1)
         has_same_text = memory.text == (self.memory.text if self.memory is not None else None)
         return rest if has_same_text else min(rest, estimate)
 

@@ -247,13 +247,22 @@ async def test_an_overflow_is_met_also_where_the_window_is_not_known() -> None:
     assert (await host.run()).stop_reason == "stop"
 
 
-async def test_where_the_window_is_not_known_what_overflowed_is_no_measure_for_the_next_request() -> None:
+@pytest.mark.parametrize("window", [None, 1_000_000])
+async def test_after_an_overflow_the_request_for_a_summary_is_much_shorter(window: int | None) -> None:
+    """The window is smaller than was known, whatever was counted."""
     host = full_host([OVERFLOW], text(SUMMARY), text("done"))
-    host.model = Model("fake", "one")
+    host.model = Model("fake", "one", context_window=window)
     host.messages = [user("y" * 400_000, message_id="big"), *history()[:-1], answer("so", message_id="last")]
     await host.run()
     first, asked, _ = host.provider.requests
     assert of_messages(asked.messages) < of_messages(first.messages) * 0.6
+
+
+async def test_a_short_history_goes_whole_into_the_request_for_a_summary() -> None:
+    host = full_host([OVERFLOW], text(SUMMARY), text("done"), count=10)
+    host.model = Model("fake", "one")
+    await host.run()
+    assert "found 0 " + "x" * 40 in said(host.provider.requests[1])
 
 
 async def test_what_was_said_before_an_overflow_is_taken_back() -> None:

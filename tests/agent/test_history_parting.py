@@ -1,6 +1,8 @@
 """Where a history is parted: whatever it holds, what is kept and what is summed up stay valid."""
 
+import json
 from collections.abc import Sequence
+from itertools import pairwise
 
 from agent.histories import answer, call, numbered_histories, result, runs, user
 from agent.loop_host import MemoryHost
@@ -21,6 +23,7 @@ from agentd.protocol.events import Memory
 from agentd.protocol.messages import (
     AssistantMessage,
     Message,
+    TextContent,
     ToolResultMessage,
 )
 from agentd.providers.anthropic_models import Dialect
@@ -262,3 +265,48 @@ def test_a_request_for_a_summary_fits_into_its_room_however_long_the_history_is(
 
 def test_a_note_names_the_tool_and_the_size_of_what_was_left_out() -> None:
     assert "Output of read, 12,345 characters:" in note(result("c", "x" * 12_345))
+
+
+# --- what a server finds in its cache -------------------------------------------------------------
+
+
+def spoken(messages: list[Message]) -> list[Message]:
+    """The same where every answer came and says something: no two messages of the user stand together."""
+    return [
+        message.model_copy(
+            update={
+                "content": (TextContent(text="so"), *message.content),
+                "stop_reason": "tool_use" if message.calls else "length",
+            }
+        )
+        if isinstance(message, AssistantMessage)
+        else message
+        for message in messages
+    ]
+
+
+def bodies(request: ModelRequest) -> dict[str, list[object]]:
+    """What grows in the body of a request of each API, without markers for the cache."""
+    anthropic = json.loads(json.dumps(messages_body(request, Dialect(cache_markers=0))))
+    return {
+        "openai-chat": chat_body(request)["messages"],
+        "openai-responses": responses_body(request)["input"],
+        "anthropic": anthropic["messages"],
+        "gemini": generate_body(request)["contents"],
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(runs.map(spoken), st.integers(0, 40))
+def test_the_body_of_a_request_begins_with_the_one_before_for_every_api(
+    messages: list[Message], shortened: int
+) -> None:
+    place = next((p for p in cuts(messages, 0) if p >= shortened), None)
+    memory = None if place is None else summed_up(messages, place)
+    asked = [n for n in range(place or 1, len(messages)) if isinstance(messages[n], AssistantMessage)]
+    requests = [project(messages[:n], memory) for n in asked if project(messages[:n], memory)]
+    grown = [bodies(ModelRequest(MODEL, "system", request, ())) for request in requests]
+    for before, after in pairwise(grown):
+        for api in before:
+            assert after[api][: len(before[api])] == before[api]
+            assert len(after[api]) > len(before[api])
