@@ -11,7 +11,7 @@ from typing import Any
 from agentd.agent.host import NotJournaled
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import AgentEnd, DurableEvent, EventNotification, LiveEvent
+from agentd.protocol.events import AgentEnd, CompactionEnd, DurableEvent, EventNotification, LiveEvent
 from agentd.sessions.face import Face
 from agentd.sessions.journal import Journal, JournalError
 from agentd.sessions.records import Entry
@@ -52,9 +52,10 @@ class SessionLog:
         """The same, with sending left to the function that is given back."""
         entry = Entry(self.state.seq + 1, self._sources.now(), prompt_id, event, private)
         record = entry.record()
-        if isinstance(event, AgentEnd):
-            # The session as it stands at the end of a run, so that a list need not read the rest.
-            update = {"updated_at": entry.time, "seq": entry.seq}
+        if isinstance(event, AgentEnd) or (isinstance(event, CompactionEnd) and self.state.run is None):
+            # The session as it stands behind this, so that a list need not read the rest.
+            usage = self.state.usage_after(event)
+            update = {"updated_at": entry.time, "seq": entry.seq, "usage": usage}
             record["summary"] = self.state.info(alive=False).model_copy(update=update)
         try:
             self._journal.append(record)

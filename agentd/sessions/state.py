@@ -117,6 +117,12 @@ class SessionState:
         """What requests show of a history that was made shorter, as far as it is still the history."""
         return current(self.memories, self.messages)
 
+    def usage_after(self, event: AgentEnd | CompactionEnd) -> Usage | None:
+        """What the session has used once this run, or a compaction outside of one, has ended."""
+        if isinstance(event, AgentEnd):
+            return add_usage(self.usage, event.usage)
+        return add_spent(self.usage, spent(event))
+
     def info(self, *, alive: bool) -> Session:
         """The session as it is now. `alive`: what the journal says is running does run here."""
         state: Literal["idle", "running", "waiting"] = "idle"
@@ -200,14 +206,14 @@ class SessionState:
         if self.run is not None:
             self.run.usage = add_spent(self.run.usage, spent(event))
         else:
-            self.usage = add_spent(self.usage, spent(event))
+            self.usage = self.usage_after(event)
 
     def _end(self, event: AgentEnd) -> None:
         if self.run is None:
             return
         prompt_id = self.run.prompt_id
         last = self.run.last_answer
-        self.usage = add_usage(self.usage, event.usage)
+        self.usage = self.usage_after(event)
         self.prompts.setdefault(prompt_id, PromptEntry("")).result = PromptResult(
             session_id=self.session_id,
             prompt_id=prompt_id,

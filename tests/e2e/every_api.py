@@ -95,6 +95,7 @@ def configure(home: Home, servers: dict[str, ModelServer]) -> None:
                     (MODELS[api], 200_000),
                     (SIBLINGS[api], 200_000),
                     (SMALL_MODELS[api], 64_000),
+                    ("tiny", 20_000),
                 )
             )
             for api, server in servers.items()

@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import anyio
+import pytest
 from e2e.every_api import SMALL_MODELS, Stage
+from fakes.model_server import Recorded
 from wire.chat import Chat
 from wire.home import Home
 from wire.order import SAID, USER, assert_well_formed, called, shape
@@ -152,6 +154,44 @@ def test_many_compactions_in_one_session_keep_every_request_valid(stage: Stage) 
     ends = [p["event"] for p in chat.notifications() if p["event"]["type"] == "compaction_end"]
     assert [end["outcome"] for end in ends] == ["compacted"] * 7
     assert_well_formed(chat.notifications())
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_long_run_in_a_small_window_never_meets_its_end(all_stages: dict[str, Stage], counts: bool) -> None:
+    """A server that means it: what is longer than its window is refused. The run fills it many times over."""
+    stage = all_stages["openai-chat"]
+    stage.server.start_anew()
+    root = stage.home.workspace(long_txt="some text of a line\n" * 250)
+    turns, summaries, refused = 0, 0, 0
+
+    def respond(request: Recorded) -> dict[str, Any]:
+        nonlocal turns, summaries, refused
+        size = len(request.raw) // 4
+        usage = {"usage": {"input": size, "output": 20}} if counts else {}
+        if size > 20_000:
+            refused += 1
+            return overflow(stage)
+        if b"hand-over note" in request.raw:
+            summaries += 1
+            return reply(f"## Goal\nTo read. {summaries}", **usage)
+        turns += 1
+        if turns == 60:
+            return reply("all read", **usage)
+        call = tool("read_file", {"file_path": "long.txt"}, f"r{turns}")
+        return reply(f"reading {turns}" + " and thinking" * 100, call, **usage)
+
+    stage.server.push(*[respond] * 200)
+    chat = Chat(stage.daemon, root, model=f"at-{stage.api}/tiny", mode="full")
+    result = chat.run("Read it sixty times.")
+    assert (result["stopReason"], result["text"], result["turns"]) == ("stop", "all read", 60)
+    assert refused == 0
+    assert stage.server.faults == []
+    ends = [p["event"] for p in chat.notifications() if p["event"]["type"] == "compaction_end"]
+    assert {end["outcome"] for end in ends} == {"compacted"}
+    assert 5 < len(ends) < 30
+    assert 0 < summaries < len(ends), "most of it is old output"
+    assert "Read it sixty times." in text_of(stage.server.requests[-1])
+    stage.server.start_anew()
 
 
 def test_the_python_client_sums_up_a_session(home: Home) -> None:

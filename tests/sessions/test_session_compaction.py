@@ -14,7 +14,7 @@ from agentd.agent.request import project
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import CompactionEnd, CompactionStart, TodoChanged
 from agentd.protocol.messages import TodoItem
-from agentd.protocol.methods import PromptResult
+from agentd.protocol.methods import PromptResult, SessionListParams
 from agentd.sessions import journal
 from agentd.sessions.journal import read
 from agentd.sessions.session import Session
@@ -47,6 +47,13 @@ def asked(living: Home) -> str:
     """The last request to the model, in words."""
     blocks = (block for m in living.engines.scripted.requests[-1].messages for block in m.content)
     return "\n".join(getattr(block, "text", "") for block in blocks)
+
+
+async def listed_total(living: Home) -> int:
+    """The tokens that the list shows for the only session."""
+    (info,) = (await living.sessions.listing(SessionListParams(), None)).sessions
+    assert info.usage is not None
+    return info.usage.total
 
 
 async def test_on_request_the_history_is_summed_up_for_the_model_and_stays_whole_for_the_user(
@@ -188,18 +195,26 @@ async def test_where_the_server_fails_the_request_does_and_nothing_has_changed(
         assert "I look" in asked(living)
 
 
-async def test_what_summaries_take_counts_in_the_session(tmp_path: Path) -> None:
+async def test_what_summaries_take_counts_in_the_session_and_in_the_list(tmp_path: Path) -> None:
     counted = {"input": 100, "output": 10, "total": 110}
     async with home(tmp_path) as living:
-        session = await worked(living, {"content": [{"type": "text", "text": SUMMARY}], "usage": counted})
+        session = await worked(
+            living,
+            {"content": [{"type": "text", "text": "so"}], "usage": counted},
+            {"content": [{"type": "text", "text": SUMMARY}], "usage": counted},
+        )
+        await session.prompt(prompt("count"))
+        assert await listed_total(living) == 110
+        await living.sessions.close(session.session_id)
+        assert await listed_total(living) == 110, "also where it is read from the journal"
+        session = await living.sessions.open(session.session_id)
         await session.compact(None)
-        assert session.info.usage is not None
-        assert session.info.usage.total == 110
-        session_id = session.session_id
+        assert await listed_total(living) == 220
     async with home(tmp_path) as later:
-        usage = (await later.sessions.open(session_id)).info.usage
+        assert await listed_total(later) == 220
+        usage = (await later.sessions.open(session.session_id)).info.usage
         assert usage is not None
-        assert usage.total == 110
+        assert (usage.total, usage.context_tokens) == (220, 110)
 
 
 async def test_the_to_do_list_is_part_of_the_state(tmp_path: Path) -> None:
