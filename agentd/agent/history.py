@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from agentd.agent import tokens
 from agentd.agent.host import Conversation, Engine
-from agentd.agent.memory import first_kept, is_answer, note, shown
+from agentd.agent.memory import first_kept, is_answer, note, recalled, shown
 from agentd.agent.request import project, tool_specs
 from agentd.protocol.events import Memory
 from agentd.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -35,7 +35,7 @@ class History:
         """Whether it is too long, and making it shorter would help: it does not where it just has not."""
         if self.tokens < limit or self.memory is None:
             return self.tokens >= limit
-        added = tokens.of_messages(self.transcript[self.memory.seen :])
+        added = _size(self.transcript[self.memory.seen :])
         first = tokens.counted(self.transcript, self.memory.seen, latest=False)
         was_short = (first[0] if first is not None else self.tokens - added) < limit
         return was_short or added >= limit // _GROWTH
@@ -47,11 +47,7 @@ class History:
         if counted is None:
             return self.estimate
         count, place = counted
-        return count + tokens.of_messages(
-            message
-            for message in self.transcript[place:]
-            if is_answer(message) or not isinstance(message, AssistantMessage)
-        )
+        return count + _size(self.transcript[place:])
 
     @property
     def estimate(self) -> int:
@@ -60,8 +56,7 @@ class History:
 
     def _estimate(self, memory: Memory | None) -> int:
         if memory not in self._estimates:
-            messages = project(self.transcript, memory, images=self.engine.model.images)
-            self._estimates[memory] = self._preamble() + tokens.of_messages(messages)
+            self._estimates[memory] = self._preamble() + _size(recalled(self.transcript, memory))
         return self._estimates[memory]
 
     def _preamble(self) -> int:
@@ -126,6 +121,13 @@ class History:
             prompt=prompt,
             cleared=tuple(m.message_id for m in self.transcript[place:] if m.message_id in self._gone),
         )
+
+
+def _size(messages: Iterable[Message]) -> int:
+    """An estimate for what requests show of these messages. Faster than to make a request of them."""
+    return tokens.of_messages(
+        message for message in messages if is_answer(message) or not isinstance(message, AssistantMessage)
+    )
 
 
 def cuts(transcript: Sequence[Message], start: int) -> list[int]:
