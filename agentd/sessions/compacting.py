@@ -46,6 +46,11 @@ class Compacting(SessionConversation):
             outcome=outcome, tokens_before=before, tokens_after=before if after is None else after
         )
 
+    @property
+    def settled(self) -> bool:
+        """Whether the outcome is fixed: a cancel that comes now is too late."""
+        return self._end is not None
+
     def cancel(self) -> None:
         """Stop as soon as can be; too late once it has ended."""
         self._scope.cancel()

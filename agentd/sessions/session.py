@@ -239,11 +239,7 @@ class Session:
         A prompt that waits for the last words of the one before counts as running: it was read before.
         """
         if self._compacting is not None and prompt_id is None:
-            compacting = self._compacting
-            compacting.cancel()
-            with anyio.move_on_after(CANCEL_SECONDS):
-                await compacting.done.wait()
-            return CancelResult(state="cancelled", quiescent=True)
+            return await self._cancel_compacting(self._compacting)
         run = self._run
         if waiting := [each for each in self._waiting if prompt_id in (None, each.prompt_id)]:
             waiting[0].cancelled = True
@@ -258,6 +254,13 @@ class Session:
         if late:
             return CancelResult(state="notRunning", quiescent=True)
         return CancelResult(state="cancelled", quiescent=run.quiescent, prompt_id=run.prompt_id)
+
+    async def _cancel_compacting(self, compacting: Compacting) -> CancelResult:
+        late = compacting.settled
+        compacting.cancel()
+        with anyio.move_on_after(CANCEL_SECONDS):
+            await compacting.done.wait()
+        return CancelResult(state="notRunning" if late else "cancelled", quiescent=True)
 
     # --- changes ----------------------------------------------------------------------------------
 

@@ -157,6 +157,22 @@ async def test_a_cancel_leaves_the_session_as_it_was(tmp_path: Path) -> None:
         assert (await session.cancel()).state == "notRunning"
 
 
+async def test_a_cancel_that_comes_behind_the_end_is_too_late_and_says_so(tmp_path: Path) -> None:
+    async with home(tmp_path) as living:
+        session = await worked(living, SUMMARY)
+        results = []
+
+        async def compact() -> None:
+            results.append(await session.compact(None))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(compact)
+            await living.face.until("compaction_end")
+            assert session._compacting is not None, "it has not returned yet"
+            assert (await session.cancel()).state == "notRunning"
+        assert results[0].outcome == "compacted"
+
+
 @pytest.mark.parametrize("how", ["request", "close"])
 async def test_it_ends_with_the_request_for_it_and_with_the_session(tmp_path: Path, how: str) -> None:
     async with home(tmp_path) as living:

@@ -17,6 +17,7 @@ METHODS = [
     "agentd/session/list",
     "agentd/session/get",
     "agentd/session/update",
+    "agentd/session/compact",
     "agentd/session/close",
     "agentd/tools",
     "agentd/credentials/set",
@@ -37,7 +38,7 @@ NAMES = [
     "sessionId", "promptId", "prompt", "model", "mode", "title", "workspaceUri", "limit", "cursor", "before",
     "wait", "whenBusy", "maxTurns", "requestId", "optionId", "provider", "secret", "text", "type", "uri",
     "textDocument", "contentChanges", "range", "start", "end", "line", "character", "version", "event",
-    "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted",
+    "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted", "instructions",
 ]  # fmt: skip
 
 TEXTS = st.one_of(
