@@ -15,7 +15,7 @@ from sessions.test_attach import attach, durable
 from sessions.test_session_compaction import HANG, SUMMARY, asked, compactions, worked
 
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import AgentStart, CompactionEnd, EventNotification
+from agentd.protocol.events import AgentStart, CompactionEnd, EventNotification, Notice
 from agentd.protocol.methods import PromptAccepted, QueueUpdateParams, SessionCompactResult, SessionGetParams
 from agentd.sessions import journal
 from agentd.sessions.journal import read
@@ -103,10 +103,13 @@ async def test_prompts_wait_for_the_end_of_it_and_steers_come_first(tmp_path: Pa
 
 
 async def test_who_interrupts_it_runs_next_and_the_queue_stays(tmp_path: Path) -> None:
-    async with summing(tmp_path, HANG, "now", "then") as busy:
+    async with summing(tmp_path, HANG, "now", "as you say", "then") as busy:
         queued = await busy.beside("later", "q1", "queue")
+        steer = await busy.beside("by the way", "s1", "steer")
         interrupting = await busy.beside("now", "i1", "interrupt")
-        assert ((await interrupting.result()).text, (await queued.result()).text) == ("now", "then")
+        result = await interrupting.result()
+        assert (result.text, result.restored) == ("as you say", None), "which takes the steer with it"
+        assert ((await steer.result()).run_prompt_id, (await queued.result()).text) == ("i1", "then")
         assert busy.starts == ["i1", "q1"]
         assert busy.outcome == "aborted"
         assert "I look" in asked(busy.living), "the history is as it was"
@@ -167,6 +170,8 @@ async def test_a_prompt_that_comes_behind_the_end_is_next_whatever_it_wishes(
 
 async def test_nothing_of_the_next_run_comes_before_its_response_and_those_of_cancels(tmp_path: Path) -> None:
     async with summing(tmp_path, HANG, "next") as busy:
+        later(busy.living, busy.session, [], prompt_id="q0", when_busy="queue")  # which cannot run
+        await busy.living.face.until("queue_changed")
         queued = await busy.beside("later", "q1", "queue")
         cancelled: list[Any] = []
 
@@ -180,12 +185,12 @@ async def test_nothing_of_the_next_run_comes_before_its_response_and_those_of_ca
 
         def note(notification: EventNotification) -> None:
             publish(notification)
-            if isinstance(notification.event, AgentStart):
+            if isinstance(notification.event, AgentStart | Notice):
                 seen.append((len(busy.results), len(cancelled)))
 
         busy.living.face.publish = note  # type: ignore[method-assign]  # to look at that moment
         await queued.result()
-        assert seen == [(1, 3)]
+        assert seen == [(1, 3)] * 2
 
 
 async def test_what_is_let_run_meanwhile_waits_as_well(tmp_path: Path) -> None:
