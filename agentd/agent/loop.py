@@ -15,9 +15,10 @@ from typing import Any, Literal
 import anyio
 from anyio import CancelScope
 
+from agentd.agent.compaction import Compactor
 from agentd.agent.exchange import Exchange
 from agentd.agent.host import Engine, Host, NotJournaled
-from agentd.agent.request import project
+from agentd.agent.request import request_for
 from agentd.agent.tool_calls import (
     ABORTED,
     ENDING_SECONDS,
@@ -29,10 +30,11 @@ from agentd.agent.tool_calls import (
     normalise,
 )
 from agentd.agent.unread_calls import names_unread_call, unread_call_notice
-from agentd.agent.usage import add_usage, measured
+from agentd.agent.usage import add_spent, add_usage, measured, spent
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
+    CompactionEnd,
     DurableEvent,
     LiveEvent,
     MessageEnd,
@@ -56,7 +58,7 @@ from agentd.protocol.messages import (
     Usage,
     UserMessage,
 )
-from agentd.providers.base import ModelRequest, ProviderError, ToolSpec
+from agentd.providers.base import ModelRequest, ProviderError, StreamEnd
 from agentd.tools.base import ToolResult
 
 log = logging.getLogger(__name__)
@@ -101,6 +103,7 @@ class Loop:
         self._requests = 0
         self._engine: Engine | None = None
         self._exchange = self._new_exchange()  # of the open turn
+        self._compactor = Compactor(host, self._room, self._emit_now)
         self._answer: AssistantMessage | None = None  # the last whole assistant message
         self._results: list[str] = []  # ids of the open turn's tool results
         self._call: RunningCall | None = None
@@ -222,16 +225,13 @@ class Loop:
         exchange = self._exchange
         self._requests += 1
         try:
-            request = self._request(engine)
-            end = await exchange.ask(engine, request)
+            request, end = await self._ask(engine)
         except ProviderError as error:
-            if error.context_limit is not None:
-                self._host.learn_window(engine.model, error.context_limit)
             outcome = _Outcome("error", error.to_run_error())
             ending = _Ending(error.usage, error_message=error.message)
             return await self._message_end(exchange.said(), "error", outcome, ending), set()
         await self._warn_of_cut_prompt(request, end.usage)
-        content, cut = exchange.finish(end, engine.model.max_output)
+        content, cut = exchange.finish(end, request.model.max_output)
         ending = _Ending(end.usage, provider_data=end.provider_data)
         if any(isinstance(block, ToolCall) for block in content):
             return await self._message_end(content, "length" if cut else "tool_use", None, ending), cut
@@ -242,6 +242,32 @@ class Loop:
             refused = RunError(kind="refusal", message=end.reason, retryable=False)
             ending = replace(ending, error_message=end.reason)
         return await self._message_end(content, stop, _Outcome(stop, refused), ending), cut
+
+    async def _ask(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
+        """Ask the model, with a history made shorter where it is too long for it; give what was asked, too.
+
+        Raises `ProviderError`.
+        """
+        await self._compactor.before_request(engine)
+        try:
+            return await self._send(engine)
+        except ProviderError as error:
+            if error.kind != "context_overflow":
+                raise
+            engine = self._engine or engine  # with the window that the failure told
+            await self._compactor.after_overflow(engine, error)
+        await self._exchange.take_back()
+        return await self._send(engine)
+
+    async def _send(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
+        request = request_for(self._host, engine)
+        try:
+            return request, await self._exchange.ask(engine, request)
+        except ProviderError as error:
+            if error.context_limit is not None:
+                known = self._host.learn_window(engine.model, error.context_limit)
+                self._engine = replace(engine, model=known)
+            raise
 
     async def _warn_of_cut_prompt(self, request: ModelRequest, usage: Usage | None) -> None:
         """Tell the user, once for each model, where its server did not read all that it was sent."""
@@ -259,15 +285,6 @@ class Loop:
             await self._room()
             message = unread_call_notice(self._engine.model.id)
             await self._host.emit(Notice(severity="warning", message=message))
-
-    def _request(self, engine: Engine) -> ModelRequest:
-        return ModelRequest(
-            model=engine.model,
-            system=self._host.system_prompt(),
-            messages=project(self._host.transcript, images=engine.model.images),
-            tools=tuple(ToolSpec(t.name, t.description, t.parameters) for t in self._host.toolbox.tools),
-            effort=engine.effort,
-        )
 
     async def _message_end(
         self,
@@ -400,6 +417,8 @@ class Loop:
     async def _emit_now(self, event: DurableEvent | LiveEvent) -> None:
         if isinstance(event, MessageEnd):
             self._added.append(event.message.message_id)
+        elif isinstance(event, CompactionEnd):
+            self._usage = add_spent(self._usage, spent(event))
         await self._host.emit(event)
 
 
