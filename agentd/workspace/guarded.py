@@ -37,6 +37,9 @@ _DEPENDENCIES = frozenset(
         "target",
     }
 )
+GITDIR = b"gitdir: "
+"""How a `.git` begins that is a file: the path of the repository's folder follows."""
+
 # What of a repository makes git run something, or look elsewhere.
 _CONTROL = ("config", "config.worktree", "commondir", "gitdir", "info/attributes", "objects/info/alternates")
 _MOST_HOOKS = 200
@@ -129,21 +132,26 @@ def repository_folders(dot_git: Path) -> Iterator[Path]:
     """
     folder = dot_git
     if dot_git.is_file():
-        first = _first_line(dot_git)
-        if not first.startswith("gitdir:"):
+        said = _content(dot_git)
+        if not said.startswith(GITDIR):
             return
-        folder = dot_git.parent / first.removeprefix("gitdir:").strip()
+        folder = dot_git.parent / pointed_to(said.removeprefix(GITDIR))
         yield folder
-    if common := _first_line(folder / "commondir"):
-        yield folder / common
+    if said := _content(folder / "commondir"):
+        yield folder / pointed_to(said)
 
 
-def _first_line(path: Path) -> str:
+def pointed_to(said: bytes) -> str:
+    """The path that a file of git's speaks of, read as git does: a blank may be part of a folder's name."""
+    return os.fsdecode(said.rstrip(b"\r\n").partition(b"\0")[0])
+
+
+def _content(path: Path) -> bytes:
     file = _open_plain(path)
     if file is None:
-        return ""
+        return b""
     with file:
-        return os.fsdecode(file.read(8192).partition(b"\n")[0])
+        return file.read(8192)
 
 
 def _open_plain(path: Path) -> BinaryIO | None:

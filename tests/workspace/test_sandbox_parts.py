@@ -175,3 +175,15 @@ def test_a_pointer_leads_to_the_folders_of_its_repository(tmp_path: Path) -> Non
     assert look(tmp_path / "w").outside == set()  # around the workspace: no repository of its own
     (tmp_path / "w" / ".git").write_text("nonsense")
     assert list(repository_folders(tmp_path / "w" / ".git")) == []
+
+
+@pytest.mark.parametrize("folder", ["own ", "a\nb", "own\t"])
+def test_a_pointer_is_read_as_git_reads_it(folder: str, tmp_path: Path) -> None:
+    make(tmp_path, f"{folder}/", "own/", "a/")
+    (tmp_path / ".git").write_text(f"gitdir: {folder}\n")
+    assert names(tmp_path, look(tmp_path).protected) == {".git", folder}
+
+
+def test_a_pointer_to_what_is_no_path_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / ".git").write_bytes(b"gitdir: a\0b\n")
+    assert names(tmp_path, look(tmp_path).protected) == {".git"}
