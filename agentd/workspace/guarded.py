@@ -121,8 +121,13 @@ def _protect(path: Path, root: Path, found: Guarded) -> None:
         if not target.is_relative_to(root):
             found.outside.add(target)
         else:
-            found.protected.add(target)
-            found.pinned.update(each for each in target.parents if each != root and each.is_relative_to(root))
+            protect(target, root, found)
+
+
+def protect(target: Path, root: Path, found: Guarded) -> None:
+    """Have a resolved path below `root` protected, and the folders above it keep their names."""
+    found.protected.add(target)
+    found.pinned.update(each for each in target.parents if each != root and each.is_relative_to(root))
 
 
 def repository_folders(dot_git: Path) -> Iterator[Path]:
@@ -139,6 +144,11 @@ def repository_folders(dot_git: Path) -> Iterator[Path]:
         yield folder
     if said := _content(folder / "commondir"):
         yield folder / pointed_to(said)
+
+
+def is_git_folder(folder: Path) -> bool:
+    """Whether git takes a folder for a repository's own, whatever its name."""
+    return (folder / "HEAD").exists() and all((folder / name).is_dir() for name in ("objects", "refs"))
 
 
 def pointed_to(said: bytes) -> str:

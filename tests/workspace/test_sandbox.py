@@ -393,3 +393,32 @@ async def test_a_descriptor_that_the_command_is_given_stays_open(tmp_path: Path,
 
 if sys.platform != "linux":
     pytest.skip("the sandbox is for Linux", allow_module_level=True)
+
+
+# --- where agentd itself lies in the workspace ----------------------------------------------------
+
+
+async def test_commands_cannot_change_the_agentd_that_is_installed_in_the_workspace(tmp_path: Path) -> None:
+    async with ground(tmp_path, "bubblewrap") as made:
+        made.program.mkdir(parents=True)
+        (made.program / "warden.py").write_text("as it was\n")
+        assert await made.said("cat tools/env/warden.py") == "as it was"
+        for attack in (
+            "echo x > tools/env/warden.py",
+            "touch tools/env/sitecustomize.py",
+            "rm -rf tools/env",
+            "mv tools/env tools/e",
+            "mv tools t",
+        ):
+            assert (await made.run(attack)).exit_code != 0, attack
+        await made.said("touch tools/file")
+        assert [path.name for path in made.program.iterdir()] == ["warden.py"]
+        assert (made.program / "warden.py").read_text() == "as it was\n"
+
+
+async def test_where_agentd_lies_in_the_workspace_landlock_is_no_sandbox(tmp_path: Path) -> None:
+    async with ground(tmp_path, "landlock") as made:
+        await made.said("echo works")
+        made.program.mkdir(parents=True)
+        with pytest.raises(SandboxError, match="agentd itself lies in"):
+            await made.run("echo works")
