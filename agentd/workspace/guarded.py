@@ -2,7 +2,7 @@
 
 What git or an editor runs by itself is protected: whoever writes `.git/config` or `.vscode/tasks.json` runs
 code outside the sandbox later. Only the whole of `.git` will do (a `.git/commondir` alone runs code), and the
-folders above a nested repository must keep their names, or a copy could take its place.
+folders above a nested repository or a secret must keep their names, or a copy could take its place.
 """
 
 import hashlib
@@ -17,7 +17,10 @@ from typing import BinaryIO
 from agentd.workspace.secrets import is_secret
 
 MOST_ENTRIES = 50_000
-"""How many names are looked at, the uppermost first. Farther down nothing is found."""
+"""After how many names no further folder is looked into, the uppermost first."""
+
+_MOST_OF_ONE = 1000
+"""As how many names a folder counts at most: one that was filled must not keep others from being seen."""
 
 REPOSITORIES = frozenset({".git", ".hg", ".jj", ".svn"})
 SETTINGS = frozenset({".vscode", ".idea", ".mcp.json", ".agentd"})
@@ -62,6 +65,16 @@ class Guarded:
     secrets: set[Path] = field(default_factory=set)
     complete: bool = True
 
+    def recall(self, earlier: "Guarded") -> None:
+        """Add what an earlier look has found and this one may have missed, as far as it is still there."""
+        for name in ("protected", "pinned", "secrets"):
+            paths: set[Path] = getattr(earlier, name)
+            getattr(self, name).update(path for path in paths if path.exists() and _is_resolved(path))
+
+
+def _is_resolved(path: Path) -> bool:
+    return os.path.realpath(path) == str(path)
+
 
 def look(root: Path, most: int = MOST_ENTRIES) -> Guarded:
     """Look through a workspace folder, from the top down. Blocks."""
@@ -70,17 +83,18 @@ def look(root: Path, most: int = MOST_ENTRIES) -> Guarded:
     top: tuple[str, ...] = ()
     folders = deque([(str(root), top)])  # with the names of the folder and the one above, as far as inside
     while folders:
+        if seen > most:
+            found.complete = False
+            break
         folder, parents = folders.popleft()
-        for entry in _entries(folder):
-            seen += 1
-            if seen > most:
-                found.complete = False
-                return found
+        entries = _entries(folder)
+        seen += min(len(entries), _MOST_OF_ONE)
+        for entry in entries:
             name = entry.name
             if name in REPOSITORIES or (not parents and name in SETTINGS):
                 _protect(Path(entry.path), root, found)
             elif _holds_secrets((*parents, name), is_folder := _is_folder(entry)):
-                _hide(Path(entry.path), found)
+                _hide(Path(entry.path), root, found)
             elif is_folder and name not in _DEPENDENCIES:
                 folders.append((entry.path, (*parents, name)[-2:]))
     return found
@@ -106,10 +120,12 @@ def _holds_secrets(parts: tuple[str, ...], is_folder: bool) -> bool:
     return is_secret((*parts, "any") if is_folder else parts)
 
 
-def _hide(path: Path, found: Guarded) -> None:
+def _hide(path: Path, root: Path, found: Guarded) -> None:
     target = Path(os.path.realpath(path))
     if target.exists():
         found.secrets.add(target)
+        # A command that runs already could move them away in the moment in which the next one's are hidden.
+        _pin_above(target, root, found)
 
 
 def _protect(path: Path, root: Path, found: Guarded) -> None:
@@ -127,6 +143,10 @@ def _protect(path: Path, root: Path, found: Guarded) -> None:
 def protect(target: Path, root: Path, found: Guarded) -> None:
     """Have a resolved path below `root` protected, and the folders above it keep their names."""
     found.protected.add(target)
+    _pin_above(target, root, found)
+
+
+def _pin_above(target: Path, root: Path, found: Guarded) -> None:
     found.pinned.update(each for each in target.parents if each != root and each.is_relative_to(root))
 
 

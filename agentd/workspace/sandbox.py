@@ -183,6 +183,7 @@ class Sandbox:
         self._home = home
         self._probing = anyio.Lock()
         self._status: Status | None = None
+        self._found: dict[Path, Guarded] = {}
         self._temporary: _Temporary | None = None
 
     @property
@@ -267,7 +268,7 @@ class Sandbox:
         elif not bpf.is_known():
             yield f"Landlock cannot close the network on {os.uname().machine}"
         else:
-            yield Status("landlock", gaps=landlock.GAPS)
+            yield Status("landlock", gaps=landlock.gaps(version))
 
     async def _try(self, candidate: Status, policy: Policy, folder: Path) -> str:
         """Run a command in it that writes where it may and where it may not; what went wrong, if anything."""
@@ -293,7 +294,7 @@ class Sandbox:
         """The same for a sandbox that is known to work, with this temporary folder. Blocks."""
         if _is_system(root):
             raise SandboxError(f"The workspace folder {root} is the system itself.")
-        found = look(root)
+        found = self._look(root)
         extra = self._extra_writable()
         all_found = [found, *(look(each, MOST_ENTRIES // 10) for each in extra)]
         self._close_program(dict(zip((root, *extra), all_found, strict=True)), status)
@@ -315,6 +316,17 @@ class Sandbox:
                 f"{root} holds {mounts} repositories and files with secrets, more than can be closed."
             )
         return Enclosure(root, status, policy, _jail(status, policy), _snapshot_of(found, status))
+
+    def _look(self, root: Path) -> Guarded:
+        """What a look finds; where it cannot see all, with what earlier ones have found.
+
+        Else a command could fill the workspace with names until the next one's look misses what is there.
+        """
+        found = look(root)
+        if not found.complete and (earlier := self._found.get(root)) is not None:
+            found.recall(earlier)
+        self._found[root] = found
+        return found
 
     def _close_program(self, writable: Mapping[Path, Guarded], status: Status) -> None:
         """Have agentd's own program protected as far as it lies in folders that commands may write to."""
