@@ -115,8 +115,9 @@ def _names_secret(word: str, place: Place) -> bool:
     for part in _parts(word):
         real = _real(place.cwd / part)
         beneath = real.relative_to(place.root) if real.is_relative_to(place.root) else real
-        if is_secret(PurePath(part).parts) or is_secret(beneath.parts):
-            return True
+        for parts in (PurePath(part).parts, beneath.parts):
+            if is_secret(parts) or is_secret((*parts, "any")):  # a folder is what any file in it would be
+                return True
     return False
 
 

@@ -84,7 +84,7 @@ NEVER = [
     "head /etc/passwd",
     "cat .env", "cat ./.env", "cat sub/../.env", "head -5 .ssh/id_rsa", "wc id_rsa", "git show HEAD:.env",
     "git log -p -- .env", "grep KEY .env.local", "sort credentials.json", "tail server.key",
-    "rg x .aws/config",
+    "rg x .aws/config", "rg x .config/gcloud", "diff .config/gcloud f",
     "cat link-to-secret", "cat link-out", "ls link-out/", "ls > F", "ls >> F", "ls >F", "ls 2> F", "ls &> F",
     "cat < f", "cat <<< x", "cat <<E\nx\nE", "ls $HOME", "ls ${HOME}", "ls *", "ls ?", "ls [f]", "ls {a,b}",
     "ls ~",
@@ -287,10 +287,15 @@ def test_ripgrep_passes_by_files_with_secrets(scratch: Scratch) -> None:
     for name in ("credentials.json", "server.key", "prod.env", "Server.PEM"):
         (scratch.root / name).write_text("two\n")
     (scratch.root / ".aws").mkdir()
+    (scratch.root / ".config" / "gcloud").mkdir(parents=True)
+    (scratch.root / ".config" / "gcloud" / "tokens").write_text("two\n")
     text = covered("rg --files-with-matches two", scratch.root)
     assert text is not None
     if scratch.run("command -v rg").returncode:
         pytest.skip("ripgrep is not installed")
+    within = covered("rg --files-with-matches two .config", scratch.root)
+    assert within is not None
+    assert scratch.run(within).stdout == ""
     assert sorted(scratch.run(text).stdout.split()) == ["./g"] or scratch.run(text).stdout.split() == ["g"]
 
 
