@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--user", action="store_true", help="allow in every folder that you trust")
     parser.add_argument("action", nargs="?", choices=("list", "revoke", "allow"), default="list")
     parser.add_argument("operand", metavar="ID|RULE", nargs="?", help="the rule to revoke or to allow")
-    said = parser.parse_args(argv)
+    said = parser.parse_intermixed_args(argv)  # an option may stand before the rule
     if not Path(said.folder).is_dir():
         parser.error(f"{said.folder!r} is no folder")
     if (said.action == "list") != (said.operand is None):
@@ -66,12 +66,16 @@ def _allow(said: Namespace) -> int:
     from agentd.config.command_rules import rule_words
     from agentd.config.sources import Sources
     from agentd.config.state_file import StateError
+    from agentd.permissions.known import Place, names_secret
     from agentd.permissions.patterns import Pattern, in_words, is_allowable
     from agentd.permissions.store import Rule, RuleStore, Scope
 
+    root = Path(os.path.realpath(said.folder))
     words = rule_words(said.operand)
     if not isinstance(words, str) and not is_allowable(words):
         words = "names a program that runs others or changes what comes next, which is always asked about"
+    elif not isinstance(words, str) and (secret := names_secret(words, Place(root, root))) is not None:
+        words = f"names a file that may hold secrets ({secret}), which is always asked about"
     if isinstance(words, str):
         print(f"agentd: {said.operand!r} {words}.", file=sys.stderr)
         return 2
@@ -80,7 +84,7 @@ def _allow(said: Namespace) -> int:
     patterns = (Pattern("argv", words),)
     rule = Rule(sources.new_id("r"), scope, "bash", patterns, sources.now())
     try:
-        RuleStore.of_user(os.environ).add(rule, Path(os.path.realpath(said.folder)))
+        RuleStore.of_user(os.environ).add(rule, root)
     except StateError as error:
         print(f"agentd: {error}", file=sys.stderr)
         return 1

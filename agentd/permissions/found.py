@@ -20,12 +20,16 @@ _FAR = 64
 LONGEST = 20_000
 """Characters of a command line beyond which it is not taken apart."""
 
-_RUNNERS = frozenset(
+_SHELLS = frozenset({"bash", "dash", "fish", "ksh", "sh", "zsh"})
+
+_RUNNERS = _SHELLS | frozenset(
     {
-        "!", "bash", "builtin", "busybox", "chroot", "command", "coproc", "dash", "do", "doas", "elif",
-        "else", "env", "eval", "exec", "fd", "find", "fish", "function", "if", "ionice", "ksh", "nice",
-        "nohup", "npx", "parallel", "script", "setsid", "sh", "ssh", "stdbuf", "strace", "su", "sudo",
-        "then", "time", "timeout", "trap", "unshare", "until", "watch", "while", "xargs", "zsh", "{",
+        "!", "builtin", "bundle", "bunx", "busybox", "chroot", "chrt", "command", "coproc", "direnv", "do",
+        "doas", "docker", "elif", "else", "entr", "env", "eval", "exec", "fd", "find", "flock", "function",
+        "hatch", "if", "ionice", "mise", "nice", "nix-shell", "nohup", "npm", "npx", "parallel", "pdm",
+        "pipx", "pkexec", "pnpm", "podman", "poetry", "runuser", "script", "setsid", "ssh", "stdbuf",
+        "strace", "su", "sudo", "systemd-run", "taskset", "then", "time", "timeout", "trap", "unbuffer",
+        "unshare", "until", "uv", "watch", "while", "xargs", "yarn", "{",
     }
 )  # fmt: skip
 """What has another command behind it, or in one of its words."""
@@ -47,14 +51,23 @@ _PIECES = re.compile(
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _BREAKS = re.compile(r"""[\s'"`;&|<>(){}$\\]+""")
 _SHORT = re.compile(r"-[A-Za-z0-9]+")
+_LONG_FOR = {"f": "--force", "r": "--recursive", "R": "--recursive"}
+"""Short options that mean the same in every program that people write rules for."""
+_SHORTEST_LONG = 5
+"""Characters from which on the beginning of a long option counts as the option, which many programs take."""
 
 
 def commands_in(text: str, depth: int = _DEPTH) -> Iterator[tuple[str, ...]]:
     """The words of every command that may run, the program's name without its folder."""
-    for words in _segments(text, depth):
+    segments = list(_segments(text, depth))
+    is_fed = any(_is_shell(words) for words in segments if not isinstance(words, str))
+    for words in segments:
         if isinstance(words, str):
             yield from commands_in(words, depth - 1)
             continue
+        for word in words if is_fed and depth else ():  # any text may be piped into the shell
+            if re.search(r"\s", word):
+                yield from commands_in(word, depth - 1)
         while words and _ASSIGNMENT.fullmatch(words[0]):
             words = words[1:]
         if not words:
@@ -65,6 +78,11 @@ def commands_in(text: str, depth: int = _DEPTH) -> Iterator[tuple[str, ...]]:
                 yield _named(words[start:])
                 if depth and re.search(r"\s", words[start]):
                     yield from commands_in(words[start], depth - 1)
+
+
+def _is_shell(words: list[str]) -> bool:
+    names = [PurePosixPath(word).name for word in words[:_FAR]]
+    return names[0] in _SHELLS or (names[0] in _RUNNERS and not _SHELLS.isdisjoint(names))
 
 
 def _segments(text: str, depth: int) -> Iterator[list[str] | str]:
@@ -127,9 +145,15 @@ def speaks_of(rule: tuple[str, ...], words: tuple[str, ...]) -> bool:
 
 
 def _has_option(option: str, words: tuple[str, ...]) -> bool:
-    if any(word == option or word.startswith(f"{option}=") for word in words):
-        return True
-    if not _SHORT.fullmatch(option):
-        return False
-    given = {letter for word in words if _SHORT.fullmatch(word) for letter in word[1:]}
-    return set(option[1:]) <= given
+    """Whether an option is given, short ones also in another order, apart, or by their long names."""
+    given = {each for word in words for each in _options_in(word)}
+    return all(
+        any(each == wanted or (len(each) >= _SHORTEST_LONG and wanted.startswith(each)) for each in given)
+        for wanted in _options_in(option)
+    )
+
+
+def _options_in(word: str) -> set[str]:
+    if _SHORT.fullmatch(word):
+        return {_LONG_FOR.get(letter, f"-{letter}") for letter in word[1:]}
+    return {word.partition("=")[0]} if word.startswith("-") else set()

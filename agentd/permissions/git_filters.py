@@ -9,28 +9,32 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-_FILTERS = re.compile(rb"^\s*\[\s*(?:filter|include)", re.IGNORECASE | re.MULTILINE)
+from agentd.workspace.guarded import GITDIR, pointed_to
+
+# Anywhere: a header may stand behind another one, as in `[core][filter "x"]`, or behind a byte order mark.
+_FILTERS = re.compile(rb"\[\s*(?:filter|include)", re.IGNORECASE)
 _MAX_BYTES = 1024 * 1024
 
 
 def may_run(cwd: Path) -> bool:
-    """Whether git, run in this folder, may run a filter; also where that cannot be told."""
-    repository = next((folder / ".git" for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
-    if repository is None:
-        return False
+    """Whether git, run in this folder, may run a filter; also where that cannot be told.
+
+    Git goes on upwards from a `.git` that is no repository, so all of them count.
+    """
+    repositories = [path for folder in (cwd, *cwd.parents) if (path := folder / ".git").exists()]
     try:
-        return any(_speaks_of_filters(file) for file in _configuration(repository))
+        return any(_speaks_of_filters(file) for each in repositories for file in _configuration(each))
     except (OSError, ValueError):
         return True
 
 
-def _configuration(repository: Path) -> Iterator[Path]:
+def _configuration(dot_git: Path) -> Iterator[Path]:
     """The files of a repository's configuration: git-config(1), gitrepository-layout(5). Raises OSError."""
-    own = repository
-    if repository.is_file():  # of a linked worktree or a submodule
-        own = repository.parent / _small(repository).decode().removeprefix("gitdir:").strip()
+    own = dot_git
+    if dot_git.is_file():  # of a linked worktree or a submodule
+        own = dot_git.parent / pointed_to(_small(dot_git).removeprefix(GITDIR))
     common = own / "commondir"
-    yield (own / _small(common).decode().strip() if common.exists() else own) / "config"
+    yield (own / pointed_to(_small(common)) if common.exists() else own) / "config"
     if (own / "config.worktree").exists():
         yield own / "config.worktree"
 

@@ -31,14 +31,15 @@ class Known:
     """A program, or one of its subcommands.
 
     `options` matches those that are harmless. `operands` is how many other words it may have; `begins`
-    matches the first two words, where they matter. `reads`: words may be paths. `runs`: it runs code of the
-    workspace, as tests do. `refused_in`
-    tells folders in which none of it is harmless. `rebuilt` gives what runs in its place.
+    matches the first two words, where they matter. `reads`: words may be paths. `compares`: of two words, one
+    that is a folder means what lies in it, secrets too. `runs`: it runs code of the workspace, as tests do.
+    `refused_in` tells folders in which none of it is harmless. `rebuilt` gives what runs in its place.
     """
 
     options: re.Pattern[str]
     operands: int = 1000
     reads: bool = True
+    compares: bool = False
     runs: bool = False
     begins: re.Pattern[str] | None = None
     refused_in: Callable[[Path], bool] = lambda cwd: False
@@ -94,6 +95,8 @@ def is_harmless(command: Command, place: Place) -> bool:
     operands = [word for word in words if not word.startswith("-") or word == "-"]
     if not program.takes(words, options, operands) or program.refused_in(place.cwd):
         return False
+    if program.compares and len(operands) > 1 and any((place.cwd / word).is_dir() for word in operands):
+        return False
     return not program.reads or all(_inside(word, place) for word in operands)
 
 
@@ -112,8 +115,9 @@ def _names_secret(word: str, place: Place) -> bool:
     for part in _parts(word):
         real = _real(place.cwd / part)
         beneath = real.relative_to(place.root) if real.is_relative_to(place.root) else real
-        if is_secret(PurePath(part).parts) or is_secret(beneath.parts):
-            return True
+        for parts in (PurePath(part).parts, beneath.parts):
+            if is_secret(parts) or is_secret((*parts, "any")):  # a folder is what any file in it would be
+                return True
     return False
 
 
@@ -271,7 +275,9 @@ _KNOWN: dict[Words, Known] = {
     ),
     ("tr",): Known(_options(r"-[cCdst]+"), reads=False),
     ("sed",): Known(_options("-n", "-s"), begins=_PRINTS),
-    ("diff",): Known(_options(r"-[abBiuwqsy]+", r"-U\d+", _long(r"brief unified(=\d+)? side-by-side"))),
+    ("diff",): Known(
+        _options(r"-[abBiuwqsy]+", r"-U\d+", _long(r"brief unified(=\d+)? side-by-side")), compares=True
+    ),
     ("cmp",): Known(_options(r"-[bls]+")),
     ("stat",): Known(_options(r"-[Lcf]+", _long(r"format=.* printf=.*"))),
     ("file",): Known(_options(r"-[bikL]+", _long("brief mime mime-type"))),
@@ -292,7 +298,8 @@ _KNOWN: dict[Words, Known] = {
     ("whoami",): Known(_NONE, operands=0),
     ("git", "status"): Known(_GIT_READING, refused_in=may_run, rebuilt=_git),
     ("git", "log"): Known(_GIT_READING, rebuilt=_git),
-    ("git", "diff"): Known(_GIT_READING, refused_in=may_run, rebuilt=_git),
+    # Outside a repository, or with a path outside it, `git diff A B` compares as `diff -r A B` does.
+    ("git", "diff"): Known(_GIT_READING, compares=True, refused_in=may_run, rebuilt=_git),
     ("git", "show"): Known(_GIT_READING, rebuilt=_git),
     ("git", "branch"): Known(
         _options(r"-[arv]+", _long(r"all remotes list show-current verbose no-color no-abbrev sort=\S+")),
@@ -305,6 +312,7 @@ _KNOWN: dict[Words, Known] = {
     ),
     ("git", "ls-files"): Known(
         _options(r"-[cdmosztv]+", _long("cached deleted modified others stage exclude-standard")),
+        refused_in=may_run,
         rebuilt=_git,
     ),
     ("git", "remote"): Known(_options("-v", "--verbose"), operands=0, rebuilt=_git),

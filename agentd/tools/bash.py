@@ -118,6 +118,10 @@ class Bash:
         subject = CommandSubject(command=command, cwd=_told(cwd), reason=reason)
 
         async def run(text: str = command, sandbox: Sandbox | None = None) -> ToolResult:
+            if await anyio.to_thread.run_sync(os.path.realpath, cwd) != str(cwd):
+                raise ToolError(
+                    f"{_told(cwd)} leads elsewhere than when the command was judged. Look at it first."
+                )
             if arguments.get("run_in_background"):
                 return await self._start(text, timeout_ms, context, cwd, before, sandbox)
             return await self._run(text, timeout_ms or DEFAULT_TIMEOUT_MS, context, cwd, before, sandbox)

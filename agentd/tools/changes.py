@@ -16,7 +16,9 @@ from agentd.tools.diff import file_change
 from agentd.tools.targets import holds_secrets, in_thread, unsaved
 from agentd.workspace import files
 from agentd.workspace.files import Snapshot
+from agentd.workspace.guarded import REPOSITORIES, is_git_folder
 from agentd.workspace.names import folded
+from agentd.workspace.own_program import is_of_program
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import SeenFiles, digest
 from agentd.workspace.text import BinaryContent, Text, decode, lines_of
@@ -64,8 +66,9 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
             return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
         return ToolResult.text(_told(place, done), EditDetails(files=(done.change,)))
 
+    guarded = await in_thread(_is_guarded, place)
     subject = EditSubject(uri=place.uri, patch=prepared.change.patch)
-    return Action(run, subject, secret=holds_secrets(place) or _is_guarded(place))
+    return Action(run, subject, secret=holds_secrets(place) or guarded)
 
 
 async def _refuse_unsaved(context: ToolContext, place: Place) -> None:
@@ -133,5 +136,11 @@ def _told(place: Place, done: _Prepared) -> str:
 
 
 def _is_guarded(place: Place) -> bool:
-    # Git's hooks and settings run as commands, and ours say how we work: asked about as secrets are.
-    return any(folded(part) in (".git", ".agentd") for part in place.parts)
+    """Whether a change is asked about as that of a secret is. Blocks.
+
+    Repositories' hooks and settings run as commands, ours say how we work, and our own program is what asks.
+    """
+    guarded = {*REPOSITORIES, ".agentd"}
+    if any(folded(part) in guarded for part in place.parts) or is_of_program(place.path):
+        return True
+    return any(is_git_folder(place.root.joinpath(*place.parts[:end])) for end in range(len(place.parts)))

@@ -2,7 +2,7 @@
 
 What git or an editor runs by itself is protected: whoever writes `.git/config` or `.vscode/tasks.json` runs
 code outside the sandbox later. Only the whole of `.git` will do (a `.git/commondir` alone runs code), and the
-folders above a nested repository must keep their names, or a copy could take its place.
+folders above a nested repository or a secret must keep their names, or a copy could take its place.
 """
 
 import hashlib
@@ -17,7 +17,10 @@ from typing import BinaryIO
 from agentd.workspace.secrets import is_secret
 
 MOST_ENTRIES = 50_000
-"""How many names are looked at, the uppermost first. Farther down nothing is found."""
+"""After how many names no further folder is looked into, the uppermost first."""
+
+_MOST_OF_ONE = 1000
+"""As how many names a folder counts at most: one that was filled must not keep others from being seen."""
 
 REPOSITORIES = frozenset({".git", ".hg", ".jj", ".svn"})
 SETTINGS = frozenset({".vscode", ".idea", ".mcp.json", ".agentd"})
@@ -37,6 +40,9 @@ _DEPENDENCIES = frozenset(
         "target",
     }
 )
+GITDIR = b"gitdir: "
+"""How a `.git` begins that is a file: the path of the repository's folder follows."""
+
 # What of a repository makes git run something, or look elsewhere.
 _CONTROL = ("config", "config.worktree", "commondir", "gitdir", "info/attributes", "objects/info/alternates")
 _MOST_HOOKS = 200
@@ -59,6 +65,16 @@ class Guarded:
     secrets: set[Path] = field(default_factory=set)
     complete: bool = True
 
+    def recall(self, earlier: "Guarded") -> None:
+        """Add what an earlier look has found and this one may have missed, as far as it is still there."""
+        for name in ("protected", "pinned", "secrets"):
+            paths: set[Path] = getattr(earlier, name)
+            getattr(self, name).update(path for path in paths if path.exists() and _is_resolved(path))
+
+
+def _is_resolved(path: Path) -> bool:
+    return os.path.realpath(path) == str(path)
+
 
 def look(root: Path, most: int = MOST_ENTRIES) -> Guarded:
     """Look through a workspace folder, from the top down. Blocks."""
@@ -67,17 +83,18 @@ def look(root: Path, most: int = MOST_ENTRIES) -> Guarded:
     top: tuple[str, ...] = ()
     folders = deque([(str(root), top)])  # with the names of the folder and the one above, as far as inside
     while folders:
+        if seen > most:
+            found.complete = False
+            break
         folder, parents = folders.popleft()
-        for entry in _entries(folder):
-            seen += 1
-            if seen > most:
-                found.complete = False
-                return found
+        entries = _entries(folder)
+        seen += min(len(entries), _MOST_OF_ONE)
+        for entry in entries:
             name = entry.name
             if name in REPOSITORIES or (not parents and name in SETTINGS):
                 _protect(Path(entry.path), root, found)
             elif _holds_secrets((*parents, name), is_folder := _is_folder(entry)):
-                _hide(Path(entry.path), found)
+                _hide(Path(entry.path), root, found)
             elif is_folder and name not in _DEPENDENCIES:
                 folders.append((entry.path, (*parents, name)[-2:]))
     return found
@@ -103,10 +120,12 @@ def _holds_secrets(parts: tuple[str, ...], is_folder: bool) -> bool:
     return is_secret((*parts, "any") if is_folder else parts)
 
 
-def _hide(path: Path, found: Guarded) -> None:
+def _hide(path: Path, root: Path, found: Guarded) -> None:
     target = Path(os.path.realpath(path))
     if target.exists():
         found.secrets.add(target)
+        # A command that runs already could move them away in the moment in which the next one's are hidden.
+        _pin_above(target, root, found)
 
 
 def _protect(path: Path, root: Path, found: Guarded) -> None:
@@ -118,8 +137,17 @@ def _protect(path: Path, root: Path, found: Guarded) -> None:
         if not target.is_relative_to(root):
             found.outside.add(target)
         else:
-            found.protected.add(target)
-            found.pinned.update(each for each in target.parents if each != root and each.is_relative_to(root))
+            protect(target, root, found)
+
+
+def protect(target: Path, root: Path, found: Guarded) -> None:
+    """Have a resolved path below `root` protected, and the folders above it keep their names."""
+    found.protected.add(target)
+    _pin_above(target, root, found)
+
+
+def _pin_above(target: Path, root: Path, found: Guarded) -> None:
+    found.pinned.update(each for each in target.parents if each != root and each.is_relative_to(root))
 
 
 def repository_folders(dot_git: Path) -> Iterator[Path]:
@@ -129,21 +157,31 @@ def repository_folders(dot_git: Path) -> Iterator[Path]:
     """
     folder = dot_git
     if dot_git.is_file():
-        first = _first_line(dot_git)
-        if not first.startswith("gitdir:"):
+        said = _content(dot_git)
+        if not said.startswith(GITDIR):
             return
-        folder = dot_git.parent / first.removeprefix("gitdir:").strip()
+        folder = dot_git.parent / pointed_to(said.removeprefix(GITDIR))
         yield folder
-    if common := _first_line(folder / "commondir"):
-        yield folder / common
+    if said := _content(folder / "commondir"):
+        yield folder / pointed_to(said)
 
 
-def _first_line(path: Path) -> str:
+def is_git_folder(folder: Path) -> bool:
+    """Whether git takes a folder for a repository's own, whatever its name."""
+    return (folder / "HEAD").exists() and all((folder / name).is_dir() for name in ("objects", "refs"))
+
+
+def pointed_to(said: bytes) -> str:
+    """The path that a file of git's speaks of, read as git does: a blank may be part of a folder's name."""
+    return os.fsdecode(said.rstrip(b"\r\n").partition(b"\0")[0])
+
+
+def _content(path: Path) -> bytes:
     file = _open_plain(path)
     if file is None:
-        return ""
+        return b""
     with file:
-        return os.fsdecode(file.read(8192).partition(b"\n")[0])
+        return file.read(8192)
 
 
 def _open_plain(path: Path) -> BinaryIO | None:

@@ -17,6 +17,9 @@ from agentd.workspace.policy import Policy
 OLDEST = 4
 """The first version of Landlock's interface that can close TCP (Linux 6.7)."""
 
+_SCOPES = 6
+"""The first version that knows scopes: signals and sockets with a name in the abstract (landlock(7))."""
+
 GAPS = (
     "inside the workspace .git, editor settings and files with secrets are open: changes are only reported",
     "mode, times and attributes of your own files elsewhere can be changed",
@@ -24,6 +27,9 @@ GAPS = (
     "servers on localhost do not work, unless the network is on",
 )
 """What this sandbox does not do that bubblewrap's does."""
+
+OLDER_GAPS = ("your other processes can be ended", "sockets that have a name can be connected to")
+"""What kernels before Linux 6.12 (version 6 of the interface) leave open beside that."""
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
 _MAKE_CHAR, _MAKE_BLOCK = 1 << 6, 1 << 11
@@ -49,6 +55,11 @@ def version() -> int:
     return max(said, 0)
 
 
+def gaps(abi: int) -> tuple[str, ...]:
+    """What the sandbox leaves open with this version of the kernel's interface."""
+    return GAPS if abi >= _SCOPES else GAPS + OLDER_GAPS
+
+
 def jail(policy: Policy, abi: int | None = None) -> dict[str, Any]:
     """The jail that enforces a policy, as far as Landlock can. Looks at folders; blocks.
 
@@ -57,8 +68,8 @@ def jail(policy: Policy, abi: int | None = None) -> dict[str, Any]:
     abi = version() if abi is None else abi
     handled = _handled(abi)
     network = 0 if policy.network or abi < OLDEST else _BIND_TCP | _CONNECT_TCP
-    scope = _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL if abi >= 6 else 0
-    size = 8 if abi < 4 else 16 if abi < 6 else 24  # bytes of the attribute that this kernel knows
+    scope = _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL if abi >= _SCOPES else 0
+    size = 8 if abi < 4 else 16 if abi < _SCOPES else 24  # bytes of the attribute that this kernel knows
     return {
         "landlock": {
             "attribute": struct.pack("QQQ", handled, network, scope)[:size].decode("latin-1"),

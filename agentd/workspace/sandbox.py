@@ -31,7 +31,8 @@ import anyio.to_thread
 from agentd.config.sandbox_settings import SandboxSettings
 from agentd.workspace import bpf, bubblewrap, landlock
 from agentd.workspace.command import CommandError
-from agentd.workspace.guarded import MOST_ENTRIES, Guarded, Snapshot, look, snapshot
+from agentd.workspace.guarded import MOST_ENTRIES, Guarded, Snapshot, look, protect, snapshot
+from agentd.workspace.own_program import program_places
 from agentd.workspace.policy import Policy
 from agentd.workspace.process import Processes
 from agentd.workspace.secrets import IN_HOME, is_secret
@@ -163,7 +164,8 @@ def enclosed(enclosure: Enclosure | None, argv: Sequence[str], cwd: Path, env: M
 class Sandbox:
     """The sandbox for commands of this process, found out about when it is first asked for.
 
-    `own` are agentd's files and folders, which commands do not see; `home` is the user's home folder.
+    `own` are agentd's files and folders, which commands do not see; `home` is the user's home folder;
+    `program` is where agentd itself lies, which commands cannot change.
     """
 
     def __init__(
@@ -172,13 +174,16 @@ class Sandbox:
         settings: SandboxSettings | None = None,
         own: Sequence[Path] = (),
         home: Path | None = None,
+        program: Sequence[Path] | None = None,
     ) -> None:
         self.settings = settings or SandboxSettings()
+        self._program = program_places() if program is None else tuple(program)
         self._processes = processes
         self._own = tuple(own)
         self._home = home
         self._probing = anyio.Lock()
         self._status: Status | None = None
+        self._found: dict[Path, Guarded] = {}
         self._temporary: _Temporary | None = None
 
     @property
@@ -263,7 +268,7 @@ class Sandbox:
         elif not bpf.is_known():
             yield f"Landlock cannot close the network on {os.uname().machine}"
         else:
-            yield Status("landlock", gaps=landlock.GAPS)
+            yield Status("landlock", gaps=landlock.gaps(version))
 
     async def _try(self, candidate: Status, policy: Policy, folder: Path) -> str:
         """Run a command in it that writes where it may and where it may not; what went wrong, if anything."""
@@ -289,9 +294,10 @@ class Sandbox:
         """The same for a sandbox that is known to work, with this temporary folder. Blocks."""
         if _is_system(root):
             raise SandboxError(f"The workspace folder {root} is the system itself.")
-        found = look(root)
+        found = self._look(root)
         extra = self._extra_writable()
         all_found = [found, *(look(each, MOST_ENTRIES // 10) for each in extra)]
+        self._close_program(dict(zip((root, *extra), all_found, strict=True)), status)
         hidden = self._hidden().union(*(each.secrets for each in all_found))
         shown = [*self._shown(), *_replaced(root, found.outside, hidden)]
         policy = Policy(
@@ -310,6 +316,30 @@ class Sandbox:
                 f"{root} holds {mounts} repositories and files with secrets, more than can be closed."
             )
         return Enclosure(root, status, policy, _jail(status, policy), _snapshot_of(found, status))
+
+    def _look(self, root: Path) -> Guarded:
+        """What a look finds; where it cannot see all, with what earlier ones have found.
+
+        Else a command could fill the workspace with names until the next one's look misses what is there.
+        """
+        found = look(root)
+        if not found.complete and (earlier := self._found.get(root)) is not None:
+            found.recall(earlier)
+        self._found[root] = found
+        return found
+
+    def _close_program(self, writable: Mapping[Path, Guarded], status: Status) -> None:
+        """Have agentd's own program protected as far as it lies in folders that commands may write to."""
+        for folder, found in writable.items():
+            for place in self._program:
+                if place == folder or not place.is_relative_to(folder) or not place.exists():
+                    continue
+                if status.backend != "bubblewrap":
+                    raise SandboxError(
+                        f"agentd itself lies in {folder} ({place}), where commands in this sandbox could "
+                        "change it. Install it elsewhere, or ask for the command to run outside the sandbox."
+                    )
+                protect(place, folder, found)
 
     def _extra_writable(self) -> list[Path]:
         paths = [path for each in self.settings.writable if (path := _resolved(each))]

@@ -58,6 +58,7 @@ GLOBS: tuple[str, ...] = (
     *sorted(_NAMES | _DIRECTORIES), ".env*", "*.env", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
     "*.pem", "*.key", "*.p12", "*.pfx",
     "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.tfvars", ".git", ".docker", ".kube",
+    *(f"**/{above}/{folder}" for above, folder in sorted(_OWN_FOLDERS)),
 )  # fmt: skip
 """All these names, and some that are harmless, as globs for programs that walk a tree themselves."""
 

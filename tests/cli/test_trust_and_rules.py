@@ -79,6 +79,7 @@ def test_what_cannot_be_trusted_is_refused_with_the_reason(user: User, folder: s
 @pytest.mark.parametrize("arguments", [["trust", "add"], ["trust", "list", "x"], ["trust", "x"],
                                        ["permissions", "revoke"], ["permissions", "list", "x"],
                                        ["permissions", "allow", "ls; rm"], ["permissions", "allow", "sudo *"],
+                                       ["permissions", "allow", "cat .env"],
                                        ["permissions", "-C", "/none"]])  # fmt: skip
 def test_wrong_usage_is_exit_code_2(user: User, arguments: list[str]) -> None:
     code, out, err = user.run(*arguments)
@@ -102,7 +103,7 @@ def test_rules_are_made_listed_and_revoked(user: User) -> None:
     assert user.run("permissions") == (0, "", "")
     code, out, _ = user.run("permissions", "allow", "git log")
     assert (code, out.partition(": ")[2]) == (0, "git log with reading options\n")
-    assert user.run("permissions", "--user", "allow", "make *")[0] == 0
+    assert user.run("permissions", "allow", "--user", "make *")[0] == 0
     _, out, _ = user.run("permissions", "list")
     rows = re.findall(r"^(\S+) +(workspace|user) +bash +(.+)$", out, re.MULTILINE)
     assert [row[1:] for row in rows] == [
@@ -116,3 +117,11 @@ def test_rules_are_made_listed_and_revoked(user: User) -> None:
     code, _, err = user.run("permissions", "revoke", rows[0][0])
     assert code == 1
     assert "there is no rule" in err
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_an_option_may_stand_anywhere(user: User, place: int) -> None:
+    words = ["permissions", "allow", "make"]
+    words.insert(place + 1, "--user")
+    assert user.run(*words)[0] == 0
+    assert re.search("^\\S+ +user ", user.run("permissions")[1])

@@ -4,6 +4,7 @@ import os
 import random
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,9 @@ from agentd.protocol.messages import CommandSubject
 from agentd.workspace.secrets import GLOBS, is_secret
 
 PROGRAMS = (
-    "git status", "git log", "git diff", "git show", "git branch", "ls", "cat", "echo", "pwd", "head",
-    "tail", "wc",
-    "grep", "cd", "true", "find", "rg", "sort", "uniq", "sed", "tree",
+    "git status", "git log", "git diff", "git show", "git branch", "git ls-files", "ls", "cat", "echo", "pwd",
+    "head", "tail", "wc",
+    "grep", "diff", "cd", "true", "find", "rg", "sort", "uniq", "sed", "tree",
 )  # fmt: skip
 RULES = [Pattern("argv", tuple(each.split())) for each in PROGRAMS]
 
@@ -71,6 +72,7 @@ NEVER = [
     "git log --output=F", "git log --outpu=F", "git log --ou F", "git diff --output F", "git diff --ext-diff",
     "git diff --textconv", "git show --show-signature", "git diff --no-index /etc/passwd f", "git branch new",
     "git branch -D main", "git -C hostile status", "git --git-dir=x status", "git -c a=b status", "git",
+    "diff . sub", "diff sub f", "diff -q -- sub f", "git diff . sub", "git diff --stat f sub",
     "git log -O/etc/passwd", "git grep x", "sort -o F f", "sort -uoF f", "sort --output=F f", "sort -T . f",
     "sort --files0-from=f", "sort --compress-program=evil f", "find . -delete", "find . -exec evil {} +",
     "find . -execdir evil \\;", "find . -ok evil \\;", "find . -fprint F", "find . -fprintf F x",
@@ -82,7 +84,7 @@ NEVER = [
     "head /etc/passwd",
     "cat .env", "cat ./.env", "cat sub/../.env", "head -5 .ssh/id_rsa", "wc id_rsa", "git show HEAD:.env",
     "git log -p -- .env", "grep KEY .env.local", "sort credentials.json", "tail server.key",
-    "rg x .aws/config",
+    "rg x .aws/config", "rg x .config/gcloud", "diff .config/gcloud f",
     "cat link-to-secret", "cat link-out", "ls link-out/", "ls > F", "ls >> F", "ls >F", "ls 2> F", "ls &> F",
     "cat < f", "cat <<< x", "cat <<E\nx\nE", "ls $HOME", "ls ${HOME}", "ls *", "ls ?", "ls [f]", "ls {a,b}",
     "ls ~",
@@ -221,6 +223,56 @@ def test_a_repository_with_filters_of_its_own_is_asked_about(section: str, scrat
     assert covered("git log", scratch.root) is not None
 
 
+FILTER = '[filter "x"]\n\tclean = evil\n'
+
+
+def planted_before_the_first_section(scratch: Scratch) -> None:
+    config = scratch.root / ".git" / "config"
+    config.write_text(f"\ufeff{FILTER}{config.read_text()}")
+
+
+def planted_behind_another_header(scratch: Scratch) -> None:
+    config = scratch.root / ".git" / "config"
+    config.write_text(f"{config.read_text()}[core]{FILTER}")
+
+
+def planted_above_what_is_no_repository(scratch: Scratch) -> None:
+    scratch._git("config", "filter.x.clean", "evil")
+    (scratch.root / "sub" / ".git").mkdir()
+    (scratch.root / "sub" / ".git" / "config").touch()
+
+
+def planted_in_a_folder_whose_name_ends_in_a_blank(scratch: Scratch) -> None:
+    scratch._git("config", "filter.x.clean", "evil")
+    (scratch.root / ".git").rename(scratch.root / "own ")
+    (scratch.root / "own").mkdir()
+    (scratch.root / "own" / "config").touch()
+    (scratch.root / ".git").write_text("gitdir: own \n")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        planted_before_the_first_section,
+        planted_behind_another_header,
+        planted_above_what_is_no_repository,
+        planted_in_a_folder_whose_name_ends_in_a_blank,
+    ],
+)
+def test_a_filter_is_found_wherever_git_would_find_it(
+    plant: Callable[[Scratch], None], scratch: Scratch
+) -> None:
+    plant(scratch)
+    sub = scratch.root / "sub"
+    for command in ("git status", "git diff", "git ls-files -m"):
+        assert covered(command, scratch.root, sub) is None
+    (scratch.root / ".gitattributes").write_text("* filter=x\n")
+    (scratch.root / "f").write_text("ONE\ntwo\n")  # of the same size, so git has to look into it
+    scratch._clear()
+    scratch.run("cd sub && git status")
+    assert scratch.harmed(), "the repository is not hostile"
+
+
 def test_a_linked_worktree_is_judged_by_the_configuration_it_shares(scratch: Scratch) -> None:
     scratch._git("worktree", "add", "-q", "tree")
     tree = scratch.root / "tree"
@@ -235,10 +287,15 @@ def test_ripgrep_passes_by_files_with_secrets(scratch: Scratch) -> None:
     for name in ("credentials.json", "server.key", "prod.env", "Server.PEM"):
         (scratch.root / name).write_text("two\n")
     (scratch.root / ".aws").mkdir()
+    (scratch.root / ".config" / "gcloud").mkdir(parents=True)
+    (scratch.root / ".config" / "gcloud" / "tokens").write_text("two\n")
     text = covered("rg --files-with-matches two", scratch.root)
     assert text is not None
     if scratch.run("command -v rg").returncode:
         pytest.skip("ripgrep is not installed")
+    within = covered("rg --files-with-matches two .config", scratch.root)
+    assert within is not None
+    assert scratch.run(within).stdout == ""
     assert sorted(scratch.run(text).stdout.split()) == ["./g"] or scratch.run(text).stdout.split() == ["g"]
 
 

@@ -214,6 +214,10 @@ DENIED = [
     "while rm -rf x; do :; done",
     "! rm -rf x", "eval 'rm -rf x'", "nohup nice rm -rf x &", "sh <<EOF\nrm -rf x\nEOF", "rm \\\n-rf x",
     "rm -rfv x",
+    "rm --recursive --force x", "rm -Rf x", "rm --recurs --forc x", "rm x --force -r", "echo 'rm -rf x' | sh",
+    "bash <<< 'rm -rf x'", "printf 'ls\nrm -rf x' | cat | sudo bash -s", "flock lock rm -rf x",
+    "uv run rm -rf x",
+    "npm exec -- rm -rf x", "docker run --rm image rm -rf x", "nix-shell --run 'rm -rf x'",
     "rm -rf", "trap 'rm -rf x' EXIT", "sudo sh -c \"bash -c 'rm -rf x'\"",
 ]  # fmt: skip
 
@@ -229,11 +233,14 @@ def test_a_denied_command_is_found_however_it_is_written(text: str) -> None:
     [
         "rm x",
         "rm -r x",
+        "rm --recursive x",
+        "rm --interactive --recursive x",
         "rmdir -rf x",
         "echo rm -rf",
         "git commit -m 'no rm -rf here'",
         "ls",
         "grep 'rm -rf' f",
+        "grep 'rm -rf' f | sort",
     ],
 )
 def test_another_command_is_not_denied(text: str) -> None:
@@ -244,6 +251,7 @@ def test_words_of_a_rule_stand_in_their_order_with_options_between_them() -> Non
     assert finds(("git", "push"), "git -C x push origin")
     assert finds(("git", "push"), "git --no-pager push")
     assert finds(("git", "push", "--force"), "git push origin --force")
+    assert finds(("git", "push", "--force"), "git push -uf origin")
     assert not finds(("git", "push"), "git log push")
     assert not finds(("git", "push", "--force"), "git push origin")
 

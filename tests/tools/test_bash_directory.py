@@ -206,3 +206,18 @@ async def test_a_workspace_that_is_gone_is_an_error_and_works_again_when_it_is_b
         await shell.run("true")
     moved.rename(root)
     assert await place(shell) == "sub"
+
+
+@pytest.mark.parametrize("in_background", [False, True])
+async def test_a_command_does_not_run_in_a_folder_that_took_its_folders_place(
+    shell: ShellCalls, root: Path, tmp_path_factory: pytest.TempPathFactory, in_background: bool
+) -> None:
+    """Between the question and the answer lie minutes, in which what runs in the background goes on."""
+    outside = tmp_path_factory.mktemp("outside")
+    await shell.run("cd sub")
+    action = await shell.prepare("bash", command="touch made", run_in_background=in_background)
+    (root / "sub").rename(root / "moved")
+    (root / "sub").symlink_to(outside)
+    with pytest.raises(ToolError, match="leads elsewhere than when the command was judged"):
+        await action.run()
+    assert not list(outside.iterdir())

@@ -2,11 +2,16 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from file_calls import Calls
 
+import agentd
+from agentd.workspace import own_program
 from agentd.workspace.paths import PathError
 
 GIT = [
@@ -108,6 +113,25 @@ async def test_a_change_to_git_asks_in_every_spelling_that_some_file_system_take
     assert (await calls.prepare("write_file", file_path=name, content="x")).secret
 
 
+@pytest.mark.parametrize("name", [".hg/hgrc", "sub/.hg/hgrc", ".HG/hgrc", ".jj/repo/config.toml", ".svn/x"])
+async def test_a_change_to_another_kind_of_repository_asks(calls: Calls, name: str) -> None:
+    assert (await calls.prepare("write_file", file_path=name, content="x")).secret
+
+
+@pytest.fixture
+def repositories(calls: Calls) -> None:
+    git = ["git", "-C", str(calls.root)]
+    subprocess.run([*git, "init", "-q", "--separate-git-dir", "own", "."], check=True)
+    subprocess.run([*git, "init", "-q", "--bare", "sub/bare"], check=True)
+
+
+@pytest.mark.usefixtures("repositories")
+async def test_a_change_to_a_repository_of_another_name_asks(calls: Calls) -> None:
+    for name in ("own/hooks/post-checkout", "own/config.worktree", "own/worktrees/w/x", "sub/bare/hooks/x"):
+        assert (await calls.prepare("write_file", file_path=name, content="x")).secret, name
+    assert not (await calls.prepare("write_file", file_path="sub/hooks/x", content="x")).secret
+
+
 @pytest.mark.parametrize("name", [".gitignore", "git/x", ".github/x", "a.git/x", ".gitt"])
 async def test_names_that_only_begin_like_git_do_not_ask(calls: Calls, name: str) -> None:
     assert not (await calls.prepare("write_file", file_path=name, content="x")).secret
@@ -165,3 +189,20 @@ async def test_in_a_workspace_that_is_gone_nothing_is_read_and_nothing_written_e
             assert os.listdir(folder) == ["f"]
             assert (folder / "f").read_text() == "old"
     assert fate == "a link elsewhere" or not root.exists()
+
+
+async def test_a_change_to_the_agentd_that_runs_asks_as_one_to_a_secret(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls.root.joinpath("env", "lib").mkdir(parents=True)
+    assert not (await calls.prepare("write_file", file_path="env/lib/a.py", content="x")).secret
+    monkeypatch.setattr(own_program, "program_places", lambda: (calls.root.resolve() / "env",))
+    assert (await calls.prepare("write_file", file_path="env/lib/a.py", content="x")).secret
+    assert not (await calls.prepare("write_file", file_path="environment.py", content="x")).secret
+
+
+def test_the_program_is_the_package_its_environment_and_its_interpreter() -> None:
+    assert own_program.is_of_program(Path(os.path.realpath(agentd.__file__)))
+    assert own_program.is_of_program(Path(os.path.realpath(sys.executable)))
+    assert own_program.is_of_program(Path(os.path.realpath(anyio.__file__)))
+    assert not own_program.is_of_program(Path(os.path.realpath(__file__)))

@@ -13,6 +13,7 @@ from wire.processes import processes_with, sleepers, unique_sleep, until
 from wire.questions import ASK, option, question
 from wire.runs import assert_takes_the_next_prompt, chat_with, result_texts
 from wire.scripts import reply, tool
+from workspace.sandboxes import need
 
 
 def in_background(sleep: str, call_id: str = "call-1") -> Json:
@@ -21,9 +22,9 @@ def in_background(sleep: str, call_id: str = "call-1") -> Json:
     return tool("bash", {"command": command, "run_in_background": True}, call_id)
 
 
-def started(daemon: Daemon, home: Home, sleep: str) -> Chat:
+def started(daemon: Daemon, home: Home, sleep: str, mode: str = "full") -> Chat:
     """A session in which a background command runs and no prompt does."""
-    chat = chat_with(daemon, home, reply(in_background(sleep)), reply("it runs"))
+    chat = chat_with(daemon, home, reply(in_background(sleep)), reply("it runs"), mode=mode)
     assert chat.run()["text"] == "it runs"
     until(lambda: len(sleepers(sleep)) == 2, "it runs")
     return chat
@@ -75,10 +76,13 @@ def test_closing_a_session_stops_its_own_and_no_others(daemon: Daemon, shared_ho
 
 
 @pytest.mark.parametrize("end", ["kill", "terminate", "end of input", "shutdown"])
-def test_it_ends_with_the_daemon_however_that_ends(home: Home, end: str) -> None:
+@pytest.mark.parametrize("mode", ["full", "auto"])
+def test_it_ends_with_the_daemon_however_that_ends(home: Home, mode: str, end: str) -> None:
+    if mode == "auto":
+        need("bubblewrap")
     daemon = home.start("--allow-full")
     sleep = unique_sleep()
-    started(daemon, home, sleep)
+    started(daemon, home, sleep, mode)
     match end:
         case "kill":
             daemon.kill()
@@ -240,3 +244,33 @@ def test_a_storm_of_window_reloads_leaves_nothing(home: Home) -> None:
     listed = later.call("agentd/session/list")["sessions"]
     assert len(listed) == len(daemons)
     assert not any("lockedBy" in session for session in listed)
+
+
+@pytest.mark.parametrize("end", ["close", "delete"])
+def test_a_sandboxed_one_ends_with_its_session(daemon: Daemon, shared_home: Home, end: str) -> None:
+    need("bubblewrap")
+    sleep = unique_sleep()
+    chat = started(daemon, shared_home, sleep, "auto")
+    daemon.call(f"agentd/session/{end}", {"sessionId": chat.id})
+    assert not processes_with(sleep), "it is gone when the answer comes"
+
+
+def test_a_sandboxed_one_that_was_started_in_trust_is_stopped_by_the_model_without_it(home: Home) -> None:
+    """Trust that is gone closes what comes, and not the way to end what runs."""
+    need("bubblewrap")
+    daemon = home.start()
+    sleep = unique_sleep()
+    chat = started(daemon, home, sleep, "auto")
+    daemon.notify("agentd/trust/didChange", {"trusted": False})
+    calls = [
+        tool("bash", {"command": "echo ran > ran"}, "call-2"),
+        tool("bash_kill", {"id": "bg_1"}, "call-3"),
+    ]
+    since = len(daemon.messages)
+    model = home.script(*map(reply, calls), reply("stopped"))
+    prompt = chat.start("stop it", model=model)
+    asked = daemon.asked(ASK, since)
+    daemon.answer(asked, {"optionId": option(asked, "reject_once")})
+    chat.result(prompt)
+    assert not processes_with(sleep)
+    assert not (chat.root / "ran").exists()

@@ -14,7 +14,7 @@ from fakes.model_server import ModelServer
 from wire.chat import Chat
 from wire.harness import Daemon, Json
 from wire.home import Home
-from wire.questions import COMMAND, WRITE, asked_nothing, asking, option, question, said
+from wire.questions import ASK, COMMAND, WRITE, asked_nothing, asking, option, question, said
 from wire.scripts import reply, tool
 
 UNSAID: Json = {"permission": True}
@@ -87,13 +87,16 @@ def test_trust_that_is_taken_back_elsewhere_acts_at_the_next_tool_call(home: Hom
     root = home.workspace()
     trust(home, "add", str(root))
     daemon = home.start(options=UNSAID)
-    first = tool("write_file", {"file_path": "first.txt", "content": "x"}, "call-1")
-    model = home.script(reply("slow " * 30, first, chunkSize=10, delayMs=30), reply("done"))
-    chat = Chat(daemon, root, model=model, mode="edit")
+    command = tool("bash", {"command": "true"}, "call-1")
+    write = tool("write_file", {"file_path": "first.txt", "content": "x"}, "call-2")
+    chat = Chat(daemon, root, model=home.script(reply(command), reply(write), reply("done")), mode="edit")
     prompt = chat.start()
-    chat.event("message_update")
+    asked = question(chat)
     trust(home, "remove", str(root))
-    daemon.answer(asked := question(chat), {"optionId": option(asked, "reject_once")})
+    since = len(daemon.messages)
+    daemon.answer(asked, {"optionId": option(asked, "reject_once")})
+    daemon.answer(asked := daemon.asked(ASK, since), {"optionId": option(asked, "reject_once")})
+    assert asked["params"]["toolCallId"] == "call-2"
     chat.result(prompt)
     assert not (root / "first.txt").exists()
 

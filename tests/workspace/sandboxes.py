@@ -11,6 +11,7 @@ import pytest
 from agentd.config.sandbox_settings import SandboxSettings, Wanted
 from agentd.workspace import bubblewrap, landlock
 from agentd.workspace.command import CommandResult
+from agentd.workspace.own_program import program_places
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
 
@@ -38,7 +39,10 @@ class Ground:
         self.root, self.home, self.own = folder / "workspace", folder / "home", folder / "own"
         for path in (self.root, self.home, self.own):
             path.mkdir(exist_ok=True)
-        self.sandbox = Sandbox(processes, settings, own=[self.own], home=self.home)
+        self.program = self.root / "tools" / "env"
+        self.sandbox = Sandbox(
+            processes, settings, own=[self.own], home=self.home, program=[*program_places(), self.program]
+        )
 
     async def run(
         self, command: str, timeout: float = 60, root: Path | None = None, **variables: str

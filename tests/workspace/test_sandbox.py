@@ -16,6 +16,7 @@ from living import all_gone, new_mark
 from sandboxes import BACKENDS, PYTHON, ground
 
 from agentd.config.sandbox_settings import Wanted
+from agentd.workspace import guarded
 from agentd.workspace.command import SpawnError
 from agentd.workspace.jail import spawner
 from agentd.workspace.process import Processes
@@ -393,3 +394,59 @@ async def test_a_descriptor_that_the_command_is_given_stays_open(tmp_path: Path,
 
 if sys.platform != "linux":
     pytest.skip("the sandbox is for Linux", allow_module_level=True)
+
+
+# --- where agentd itself lies in the workspace ----------------------------------------------------
+
+
+async def test_commands_cannot_change_the_agentd_that_is_installed_in_the_workspace(tmp_path: Path) -> None:
+    async with ground(tmp_path, "bubblewrap") as made:
+        made.program.mkdir(parents=True)
+        (made.program / "warden.py").write_text("as it was\n")
+        assert await made.said("cat tools/env/warden.py") == "as it was"
+        for attack in (
+            "echo x > tools/env/warden.py",
+            "touch tools/env/sitecustomize.py",
+            "rm -rf tools/env",
+            "mv tools/env tools/e",
+            "mv tools t",
+        ):
+            assert (await made.run(attack)).exit_code != 0, attack
+        await made.said("touch tools/file")
+        assert [path.name for path in made.program.iterdir()] == ["warden.py"]
+        assert (made.program / "warden.py").read_text() == "as it was\n"
+
+
+async def test_where_agentd_lies_in_the_workspace_landlock_is_no_sandbox(tmp_path: Path) -> None:
+    async with ground(tmp_path, "landlock") as made:
+        await made.said("echo works")
+        made.program.mkdir(parents=True)
+        with pytest.raises(SandboxError, match="agentd itself lies in"):
+            await made.run("echo works")
+
+
+# --- commands that prepare the ground for the next one --------------------------------------------
+
+
+async def test_what_was_closed_stays_closed_however_many_names_a_command_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarded.look, "__defaults__", (30,))
+    async with ground(tmp_path, "bubblewrap") as made:
+        repository(made.root / "z" / "nested")
+        (made.root / "z" / ".env").write_text("secret")
+        assert (await made.run("cat z/.env")).exit_code == 1
+        await made.said("for i in $(seq 40); do mkdir -p a/$i; done")
+        assert not guarded.look(made.root).complete
+        for attack in ("cat z/.env", "echo x >> z/nested/.git/config", "mv z y"):
+            assert (await made.run(attack)).exit_code == 1, attack
+
+
+async def test_a_folder_that_holds_a_secret_keeps_its_name_while_a_command_runs(tmp_path: Path) -> None:
+    """Else a command in the background could move it away while the next one's secrets are being hidden."""
+    async with ground(tmp_path, "bubblewrap") as made:
+        (made.root / "conf" / "deep").mkdir(parents=True)
+        (made.root / "conf" / "deep" / ".env").write_text("secret")
+        for attack in ("mv conf moved", "mv conf/deep moved"):
+            assert (await made.run(attack)).exit_code == 1, attack
+        await made.said("touch conf/deep/file && mv conf/deep/file conf/deep/other")

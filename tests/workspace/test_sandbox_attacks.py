@@ -52,7 +52,7 @@ read_a_private_key                                 worked         ENOENT        
 read_cloud_credentials                             worked         ENOENT        EACCES
 read_the_sessions_of_agentd                        worked         ENOENT        EACCES
 read_a_secret_of_the_workspace                     worked         EACCES        worked
-read_a_secret_of_the_workspace_by_another_name     worked         EACCES        worked
+read_a_secret_of_the_workspace_by_another_name     worked         EBUSY         worked
 connect_by_tcp                                     worked         ECONNREFUSED  EPERM
 send_by_udp                                        worked         worked        EPERM
 connect_to_a_socket_with_a_path                    worked         worked        worked

@@ -52,7 +52,7 @@ async def test_without_bubblewrap_it_is_landlock_and_says_what_that_lacks(
     need("landlock")
     only(monkeypatch)
     status = await found()
-    assert (status.backend, status.gaps) == ("landlock", landlock.GAPS)
+    assert (status.backend, status.gaps) == ("landlock", landlock.gaps(landlock.version()))
     assert status.reason == "bubblewrap is not installed (the system's, or that of agentd-lsp[sandbox])"
 
 

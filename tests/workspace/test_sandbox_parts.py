@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentd.workspace import bpf, bubblewrap, landlock
+from agentd.workspace import bpf, bubblewrap, guarded, landlock
 from agentd.workspace.guarded import look, repository_folders
 from agentd.workspace.policy import Policy
 
@@ -90,6 +90,11 @@ def test_the_attribute_is_that_of_the_kernels_version(abi: int, size: int, handl
     assert struct.unpack_from("QQ", opened)[1] == 0
 
 
+def test_what_an_older_kernel_leaves_open_is_said() -> None:
+    assert landlock.gaps(6) == landlock.GAPS
+    assert landlock.gaps(5) == (*landlock.GAPS, *landlock.OLDER_GAPS)
+
+
 # --- bubblewrap -----------------------------------------------------------------------------------
 
 
@@ -135,7 +140,7 @@ def test_a_look_finds_repositories_settings_and_secrets(tmp_path: Path) -> None:
     found = look(tmp_path)
     assert found.complete
     assert names(tmp_path, found.protected) == {".git", ".vscode", ".mcp.json", "a/b/nested/.git", "a/c/.hg"}
-    assert names(tmp_path, found.pinned) == {"a", "a/b", "a/b/nested", "a/c"}
+    assert names(tmp_path, found.pinned) == {"a", "a/b", "a/b/nested", "a/c", "conf"}
     assert names(tmp_path, found.secrets) == {".env", "a/.env.local", "conf/server.key", "a/.aws"}
 
 
@@ -149,6 +154,21 @@ def test_a_look_is_bounded_and_sees_what_lies_above_first(tmp_path: Path) -> Non
     found = look(tmp_path, most=20)
     assert not found.complete
     assert names(tmp_path, found.secrets) == {".env"}
+
+
+def test_a_folder_is_looked_at_whole_however_much_somebody_has_put_before(tmp_path: Path) -> None:
+    make(tmp_path, *(f"!{number}" for number in range(50)), ".env", ".git/", "z/.env")
+    found = look(tmp_path, most=20)
+    assert (names(tmp_path, found.secrets), names(tmp_path, found.protected)) == ({".env"}, {".git"})
+
+
+def test_one_full_folder_keeps_no_other_from_being_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarded, "_MOST_OF_ONE", 10)
+    make(tmp_path, *(f"!/{number}" for number in range(50)), "z/.env", "zz/x/.git/")
+    found = look(tmp_path, most=20)
+    assert (names(tmp_path, found.secrets), names(tmp_path, found.protected)) == ({"z/.env"}, {"zz/x/.git"})
 
 
 def test_a_look_follows_no_links_and_waits_for_nothing(tmp_path: Path) -> None:
@@ -175,3 +195,15 @@ def test_a_pointer_leads_to_the_folders_of_its_repository(tmp_path: Path) -> Non
     assert look(tmp_path / "w").outside == set()  # around the workspace: no repository of its own
     (tmp_path / "w" / ".git").write_text("nonsense")
     assert list(repository_folders(tmp_path / "w" / ".git")) == []
+
+
+@pytest.mark.parametrize("folder", ["own ", "a\nb", "own\t"])
+def test_a_pointer_is_read_as_git_reads_it(folder: str, tmp_path: Path) -> None:
+    make(tmp_path, f"{folder}/", "own/", "a/")
+    (tmp_path / ".git").write_text(f"gitdir: {folder}\n")
+    assert names(tmp_path, look(tmp_path).protected) == {".git", folder}
+
+
+def test_a_pointer_to_what_is_no_path_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / ".git").write_bytes(b"gitdir: a\0b\n")
+    assert names(tmp_path, look(tmp_path).protected) == {".git"}
