@@ -6,11 +6,9 @@ attempt fails in the middle of a message, the message is taken back (`message_re
 
 from collections.abc import Awaitable, Callable
 
-import anyio
-
-from agentd.agent import retry
 from agentd.agent.host import Engine, Host
 from agentd.agent.response import Response
+from agentd.agent.retry import persist
 from agentd.protocol.events import (
     DurableEvent,
     LiveEvent,
@@ -62,16 +60,17 @@ class Exchange:
 
     async def ask(self, engine: Engine, request: ModelRequest) -> StreamEnd:
         """Send the request until it is answered or no attempt is left. Raises the last `ProviderError`."""
-        while True:
+
+        async def attempt() -> StreamEnd:
             self.attempts += 1
-            self._response = response = Response(self._host.unique_call_id)
-            try:
-                return await self._stream(engine, request, response)
-            except ProviderError as error:
-                decision = retry.after(error, self.attempts, self._host.sources.jitter())
-                if isinstance(decision, retry.GiveUp):
-                    raise decision.error from error
-                await self._before_retry(error, decision.delay_ms)
+            self._response = Response(self._host.unique_call_id)
+            return await self._stream(engine, request, self._response)
+
+        async def tell(again: Retry) -> None:
+            await self.take_back()
+            await self._emit(again)
+
+        return await persist(attempt, tell, self._host.sources.jitter)
 
     async def _stream(self, engine: Engine, request: ModelRequest, response: Response) -> StreamEnd:
         async with engine.provider.stream(request) as events:
@@ -87,18 +86,9 @@ class Exchange:
             "protocol", f"{engine.model.provider}: the stream ended without an end", retryable=True
         )
 
-    async def _before_retry(self, error: ProviderError, delay_ms: int) -> None:
-        """Take back what was said, say that it is tried again, and wait."""
+    async def take_back(self) -> None:
+        """Take back what was said: the message, where it has begun, goes on from empty."""
         await self._room()
         self._response = None
         if self._message_id is not None:
             await self._emit(MessageReset(message_id=self._message_id))
-        await self._emit(
-            Retry(
-                attempt=self.attempts,
-                max_attempts=retry.MAX_ATTEMPTS,
-                delay_ms=delay_ms,
-                reason=error.message,
-            )
-        )
-        await anyio.sleep(delay_ms / 1000)

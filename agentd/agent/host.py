@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from agentd.agent.prompt_cut import PromptWatch
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.permissions.policy import Manner
-from agentd.protocol.events import DurableEvent, LiveEvent
-from agentd.protocol.messages import Effort, Message, ToolCall, UserMessage
+from agentd.protocol.events import DurableEvent, LiveEvent, Memory
+from agentd.protocol.messages import Effort, Message, TodoItem, ToolCall, UserMessage
 from agentd.providers.base import Model, Provider
 from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
 
@@ -42,8 +43,8 @@ class NotJournaled(Exception):
         self.kind = kind
 
 
-class Host(Protocol):
-    """The owner of a session, as the loop sees it."""
+class Conversation(Protocol):
+    """A session as far as a model is told of it."""
 
     @property
     def sources(self) -> Sources:
@@ -56,16 +57,43 @@ class Host(Protocol):
         ...
 
     @property
+    def memory(self) -> Memory | None:
+        """What requests show of a history that was made shorter. `compaction_end` changes it."""
+        ...
+
+    @property
+    def todo(self) -> Sequence[TodoItem]:
+        """The to-do list as it is now."""
+        ...
+
+    @property
     def toolbox(self) -> Toolbox:
         """The tools of the session."""
         ...
 
-    def engine(self) -> Engine:
-        """The model for the next turn: a change during a run acts from the next turn on."""
+    @property
+    def compaction(self) -> CompactionSettings:
+        """When the history is made shorter by itself."""
         ...
 
     def system_prompt(self) -> str:
         """What the model is told before the conversation."""
+        ...
+
+    def place_of(self, uri: str) -> str:
+        """A file as the model names it."""
+        ...
+
+    def learn_window(self, model: Model, tokens: int) -> Model:
+        """A server has said how large a model's context window is; gives the model as it is known now."""
+        ...
+
+
+class Host(Conversation, Protocol):
+    """The owner of a session, as the loop sees it."""
+
+    def engine(self) -> Engine:
+        """The model for the next turn: a change during a run acts from the next turn on."""
         ...
 
     def unique_call_id(self, wanted: str | None) -> str:
@@ -75,10 +103,6 @@ class Host(Protocol):
     @property
     def prompt_watch(self) -> PromptWatch:
         """What looks whether the session's model servers leave out parts of its prompts."""
-        ...
-
-    def learn_window(self, model: Model, tokens: int) -> None:
-        """A server has said how large a model's context window is."""
         ...
 
     def claim_steer(self) -> bool:

@@ -9,15 +9,16 @@ that every start has its end and the last message is the model's.
 import logging
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import anyio
 from anyio import CancelScope
 
+from agentd.agent.compaction import Compactor
 from agentd.agent.exchange import Exchange
 from agentd.agent.host import Engine, Host, NotJournaled
-from agentd.agent.request import project
+from agentd.agent.request import request_for
 from agentd.agent.tool_calls import (
     ABORTED,
     ENDING_SECONDS,
@@ -28,10 +29,11 @@ from agentd.agent.tool_calls import (
     execute,
     normalise,
 )
-from agentd.agent.usage import add_usage, measured
+from agentd.agent.usage import add_spent, add_usage, measured, spent
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
+    CompactionEnd,
     DurableEvent,
     LiveEvent,
     MessageEnd,
@@ -53,7 +55,7 @@ from agentd.protocol.messages import (
     Usage,
     UserMessage,
 )
-from agentd.providers.base import ModelRequest, ProviderError, ToolSpec
+from agentd.providers.base import ModelRequest, ProviderError, StreamEnd
 from agentd.tools.base import ToolResult
 
 log = logging.getLogger(__name__)
@@ -98,6 +100,7 @@ class Loop:
         self._requests = 0
         self._engine: Engine | None = None
         self._exchange = self._new_exchange()  # of the open turn
+        self._compactor = Compactor(host, self._room, self._emit_now)
         self._answer: AssistantMessage | None = None  # the last whole assistant message
         self._results: list[str] = []  # ids of the open turn's tool results
         self._call: RunningCall | None = None
@@ -219,8 +222,7 @@ class Loop:
         exchange = self._exchange
         self._requests += 1
         try:
-            request = self._request(engine)
-            end = await exchange.ask(engine, request)
+            request, end = await self._ask(engine)
         except ProviderError as error:
             if error.context_limit is not None:
                 self._host.learn_window(engine.model, error.context_limit)
@@ -228,12 +230,34 @@ class Loop:
             ending = _Ending(error.usage, error_message=error.message)
             return await self._message_end(exchange.said(), "error", outcome, ending), set()
         await self._warn_of_cut_prompt(request, end.usage)
-        content, cut = exchange.finish(end, engine.model.max_output)
+        content, cut = exchange.finish(end, request.model.max_output)
         ending = _Ending(end.usage, provider_data=end.provider_data)
         if any(isinstance(block, ToolCall) for block in content):
             return await self._message_end(content, "length" if cut else "tool_use", None, ending), cut
         stop = "stop" if end.stop == "tool_use" else end.stop  # a promise of calls without any is an answer
         return await self._message_end(content, stop, _Outcome(stop), ending), cut
+
+    async def _ask(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
+        """Ask the model, with a history made shorter where it is too long for it; give what was asked, too.
+
+        Raises `ProviderError`.
+        """
+        await self._compactor.before_request(engine)
+        try:
+            return await self._send(engine)
+        except ProviderError as error:
+            if error.kind != "context_overflow":
+                raise
+            if error.context_limit is not None:
+                engine = replace(engine, model=self._host.learn_window(engine.model, error.context_limit))
+                self._engine = engine
+            await self._compactor.after_overflow(engine, error)
+        await self._exchange.take_back()
+        return await self._send(engine)
+
+    async def _send(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
+        request = request_for(self._host, engine)
+        return request, await self._exchange.ask(engine, request)
 
     async def _warn_of_cut_prompt(self, request: ModelRequest, usage: Usage | None) -> None:
         """Tell the user, once for each model, where its server did not read all that it was sent."""
@@ -242,15 +266,6 @@ class Loop:
         if notice is not None:
             await self._room()
             await host.emit(notice, cutsPrompts=request.model.id)
-
-    def _request(self, engine: Engine) -> ModelRequest:
-        return ModelRequest(
-            model=engine.model,
-            system=self._host.system_prompt(),
-            messages=project(self._host.transcript, images=engine.model.images),
-            tools=tuple(ToolSpec(t.name, t.description, t.parameters) for t in self._host.toolbox.tools),
-            effort=engine.effort,
-        )
 
     async def _message_end(
         self,
@@ -383,6 +398,8 @@ class Loop:
     async def _emit_now(self, event: DurableEvent | LiveEvent) -> None:
         if isinstance(event, MessageEnd):
             self._added.append(event.message.message_id)
+        elif isinstance(event, CompactionEnd):
+            self._usage = add_spent(self._usage, spent(event))
         await self._host.emit(event)
 
 

@@ -50,6 +50,10 @@ _GROWTH = 64
 """The least tokens by which what is sent has to grow each time."""
 
 
+Sizes = dict[str, tuple[Sequence[object], int]]
+"""By a message's id what it says, which a compaction may make less of, and the least tokens that is."""
+
+
 @dataclass(frozen=True)
 class Exchanged:
     """One request and what its server counted, in tokens.
@@ -102,7 +106,7 @@ class PromptWatch:
         """`warned` are the ids of the models for which the user knows it."""
         self._warned = set(warned)
         self._exchanges: dict[str, deque[Exchanged]] = {}
-        self._sizes: dict[str, int] = {}  # by message: counting a long history anew each time takes too long
+        self._sizes: Sizes = {}  # counting a long history anew each time takes too long
 
     def notice(
         self, request: ModelRequest, transcript: Sequence[Message], usage: Usage | None, *, resent: bool
@@ -140,24 +144,26 @@ def measured(
     usage: Usage,
     *,
     resent: bool = False,
-    sizes: dict[str, int] | None = None,
+    sizes: Sizes | None = None,
 ) -> Exchanged:
     """A request and its usage as numbers. `transcript` tells what an earlier request has sent already.
 
-    `sizes` keeps what was measured of a message, by its id.
+    Of a message counts what the request shows of it: nothing where a compaction took it out. `sizes` keeps
+    what was measured.
     """
     sizes = {} if sizes is None else sizes
 
     def least_of(message: Message) -> int:
-        if message.message_id not in sizes:
-            sizes[message.message_id] = _least_of(message)
-        return sizes[message.message_id]
+        known = sizes.get(message.message_id)
+        if known is None or known[0] != message.content:
+            known = sizes[message.message_id] = (message.content, _least_of(message))
+        return known[1]
 
     # How a template writes parameters nobody knows, but names and descriptions it has to show.
     texts = [request.system, *(f"{tool.name} {tool.description}" for tool in request.tools)]
     sent = sum(map(_least, texts)) + sum(map(least_of, request.messages))
-    new = _after_last_answer(transcript)
-    fresh = 0 if resent else sum(map(least_of, new))
+    new = {message.message_id for message in _after_last_answer(transcript)}
+    fresh = 0 if resent else sum(least_of(each) for each in request.messages if each.message_id in new)
     start = next((n for n in range(len(request.messages) - 1, -1, -1) if _is_answer(request.messages[n])), 0)
     counted = usage.input + usage.cache_read + usage.cache_write
     return Exchanged(sent, fresh, _most(request.messages[start:]), counted)

@@ -9,7 +9,9 @@ What holds for every result of `project`:
 * it begins with a user message and ends with a user message or a tool result;
 * each tool call has one result, right after its message, in call order; no result lacks its call;
 * call ids are unique; every call has a name; no text block is blank; all text is valid Unicode;
-* answers that failed or were aborted are left out, and so are messages that say nothing.
+* answers that failed or were aborted are left out, and so are messages that say nothing;
+* while the transcript grows and its memory stays, the messages of a request begin with those of the one
+  before, to the byte: model servers find in their cache what they have read already.
 """
 
 from collections import defaultdict, deque
@@ -18,6 +20,9 @@ from typing import Any, TypeVar
 
 from pydantic_core import to_json
 
+from agentd.agent.host import Conversation, Engine
+from agentd.agent.memory import is_answer, recalled
+from agentd.protocol.events import Memory
 from agentd.protocol.messages import (
     AssistantBlock,
     AssistantMessage,
@@ -34,6 +39,8 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.text import clean_text
 from agentd.protocol.wire import Wire
+from agentd.providers.base import ModelRequest, ToolSpec
+from agentd.tools.base import Toolbox
 
 Model = TypeVar("Model", bound=Wire)
 
@@ -47,11 +54,14 @@ _ID_ROOM = 120  # of the 128 characters of an id, so that a number can be put be
 _NO_NAME = "unknown"
 
 
-def project(transcript: Sequence[Message], *, images: bool = True) -> tuple[Message, ...]:
-    """The messages of a valid request that says what the transcript says.
+def project(
+    transcript: Sequence[Message], memory: Memory | None = None, *, images: bool = True
+) -> tuple[Message, ...]:
+    """The messages of a valid request that says what the transcript says, as far as `memory` still shows it.
 
     For a model that takes no `images`, a word stands in the place of each.
     """
+    transcript = recalled(transcript, memory)
     if not images:
         transcript = [_without_images(message) for message in transcript]
     results = _results_by_call(transcript)
@@ -61,12 +71,33 @@ def project(transcript: Sequence[Message], *, images: bool = True) -> tuple[Mess
         if isinstance(message, UserMessage):
             messages += _user(message)
         elif isinstance(message, AssistantMessage):
+            messages += _asked_on(messages)
             messages += _answer_with_results(message, results, taken)
     if messages and not isinstance(messages[0], UserMessage):
         messages.insert(0, _synthetic_user(LOST_START, messages[0]))
+    return (*messages, *_asked_on(messages))
+
+
+def request_for(conversation: Conversation, engine: Engine) -> ModelRequest:
+    """The request for the model's next answer."""
+    return ModelRequest(
+        model=engine.model,
+        system=conversation.system_prompt(),
+        messages=project(conversation.transcript, conversation.memory, images=engine.model.images),
+        tools=tool_specs(conversation.toolbox),
+        effort=engine.effort,
+    )
+
+
+def tool_specs(toolbox: Toolbox) -> tuple[ToolSpec, ...]:
+    """The tools as a model server sees them, always in the same order."""
+    return tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in toolbox.tools)
+
+
+def _asked_on(messages: Sequence[Message]) -> Iterator[Message]:
+    """What a user says for a model to go on from its own answer. It stays, also where nothing came of it."""
     if messages and isinstance(messages[-1], AssistantMessage):
-        messages.append(_synthetic_user(GO_ON, messages[-1]))
-    return tuple(messages)
+        yield _synthetic_user(GO_ON, messages[-1])
 
 
 def _without_images(message: Message) -> Message:
@@ -118,7 +149,7 @@ def _text_block(block: TextContent) -> TextContent | None:
 def _answer_with_results(
     message: AssistantMessage, results: dict[str, deque[ToolResultMessage]], taken: set[str]
 ) -> Iterator[Message]:
-    if message.stop_reason in ("error", "aborted"):
+    if not is_answer(message):
         return
     content: list[AssistantBlock] = []
     answers: list[ToolResultMessage] = []

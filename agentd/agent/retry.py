@@ -1,8 +1,15 @@
 """When a failed request to a model is sent again, and after how long."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
+import anyio
+
+from agentd.protocol.events import Retry
 from agentd.providers.base import ProviderError
+
+T = TypeVar("T")
 
 MAX_ATTEMPTS = 5
 """How often one request is sent at most, the first time counted."""
@@ -25,6 +32,30 @@ class GiveUp:
     """No further attempt, because of this."""
 
     error: ProviderError
+
+
+async def persist(
+    attempt: Callable[[], Awaitable[T]],
+    tell: Callable[[Retry], Awaitable[None]],
+    jitter: Callable[[], float],
+) -> T:
+    """Attempt until it succeeds, or none is left: then the last `ProviderError` is raised.
+
+    `tell` is awaited before the wait for the next attempt.
+    """
+    number = 1
+    while True:
+        try:
+            return await attempt()
+        except ProviderError as error:
+            decision = after(error, number, jitter())
+            if isinstance(decision, GiveUp):
+                raise decision.error from error
+            reason = error.message
+        retry = Retry(attempt=number, max_attempts=MAX_ATTEMPTS, delay_ms=decision.delay_ms, reason=reason)
+        await tell(retry)
+        await anyio.sleep(decision.delay_ms / 1000)
+        number += 1
 
 
 def after(error: ProviderError, attempt: int, jitter: float) -> Wait | GiveUp:

@@ -1,5 +1,6 @@
 """Adding up usage: of responses to a run, of runs to a session."""
 
+from agentd.protocol.events import CompactionEnd
 from agentd.protocol.messages import Cost, Usage
 from agentd.providers.base import Model
 from agentd.providers.prices import cost_of
@@ -25,6 +26,22 @@ def add_usage(sum_so_far: Usage | None, usage: Usage | None) -> Usage | None:
         total=sum_so_far.total + usage.total,
         context_tokens=usage.context_tokens,
         context_window=usage.context_window or sum_so_far.context_window,
+    )
+
+
+def spent(end: CompactionEnd) -> Usage | None:
+    """What asking for a summary took."""
+    return end.kept.usage if end.kept is not None else None
+
+
+def add_spent(sum_so_far: Usage | None, usage: Usage | None) -> Usage | None:
+    """The sum with what a request took that answered no turn: what it filled of its window says nothing."""
+    total = add_usage(sum_so_far, usage)
+    if total is None or usage is None:
+        return total
+    before = sum_so_far or Usage()
+    return total.model_copy(
+        update={"context_tokens": before.context_tokens, "context_window": before.context_window}
     )
 
 

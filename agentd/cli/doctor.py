@@ -91,6 +91,10 @@ def _configuration(settings: "Settings", environ: Mapping[str, str]) -> Lines:
     rules = settings.permissions
     yield "rules", f"{len(rules.deny)} deny, {len(rules.ask)} ask, {len(rules.allow)} allow"
     yield "trusted", ", ".join(map(str, settings.trusted)) or "no folder; `agentd trust` lists the others"
+    automatic = (
+        f"at {settings.compaction.at:.0%} of the context window" if settings.compaction.auto else "off"
+    )
+    yield "compaction", f"{automatic} ({origins.get('compaction', 'default')})"
     for name, provider in _concerned(settings, environ).items():
         origin = next((at for key, at in origins.items() if key == f"providers.{name}"), "built in")
         yield "provider", f"{name}: {provider.api} at {provider.base_url} ({origin})"

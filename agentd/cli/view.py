@@ -13,6 +13,7 @@ import anyio
 
 from agentd.cli.terminal import Output, cut, one_line
 from agentd.protocol.events import (
+    CompactionEnd,
     CompactionStart,
     Event,
     MessageEnd,
@@ -80,6 +81,10 @@ class RunView:
                     await self._line(f"{one_line(event.reason)} Trying again in {seconds}.")
                 case CompactionStart():
                     self._begin("summarising the conversation")
+                case CompactionEnd():
+                    self._begin("thinking")
+                    if (told := _shortened(event)) is not None:
+                        await self._line(told)
                 case Notice():
                     await self._line(f"{event.severity}: {one_line(event.message)}")
                 case _:
@@ -206,6 +211,15 @@ def _facts(result: ToolResultMessage) -> list[str]:
             return [cut(one_line(text.strip().partition("\n")[0]), 100)]
         case _:
             return []
+
+
+def _shortened(event: CompactionEnd) -> str | None:
+    """What became of making the conversation shorter, where that is worth a line."""
+    if event.error is not None:
+        return f"The conversation could not be made shorter: {one_line(event.error.message)}"
+    if event.tokens_after is None:
+        return None
+    return f"(the conversation was made shorter: {event.tokens_before:,} to {event.tokens_after:,} tokens)"
 
 
 def usage_line(turns: int, usage: Usage | None) -> str:

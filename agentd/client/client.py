@@ -32,6 +32,8 @@ from agentd.protocol.methods import (
     QueueResult,
     QueueUpdateParams,
     SessionAttachParams,
+    SessionCompactParams,
+    SessionCompactResult,
     SessionExportResult,
     SessionGetParams,
     SessionGetResult,
@@ -205,6 +207,14 @@ class Client:
         """Set title, model, mode or effort of a session."""
         params = SessionUpdateParams.model_validate({"session_id": session_id, **options})
         return (await self._typed("agentd/session/update", params, SessionResult)).session
+
+    async def compact_session(self, session_id: str, instructions: str | None = None) -> SessionCompactResult:
+        """Have the model sum up a session's history; `instructions` say what to keep above all.
+
+        A cancelled call stops it, and leaves the session as it was.
+        """
+        params = SessionCompactParams(session_id=session_id, instructions=instructions)
+        return await self._typed("agentd/session/compact", params, SessionCompactResult)
 
     async def close_session(self, session_id: str) -> None:
         """Close a session, which cancels what it runs; it opens again at its next use."""

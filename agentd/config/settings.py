@@ -17,6 +17,7 @@ from typing import Any, Literal, cast, get_args
 
 from agentd.config.builtin import BUILT_IN
 from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
+from agentd.config.compaction_settings import CompactionSettings, compaction_settings
 from agentd.config.dialects import APIS
 from agentd.config.folders import CONFIG_VARIABLE, DATA_VARIABLE, config_file, data_dir, is_nowhere
 from agentd.config.provider_settings import (
@@ -41,8 +42,8 @@ MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
 _TOP = (
-    "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "retention_days", "providers",
-    "environment",
+    "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "compaction", "retention_days",
+    "providers", "environment",
 )  # fmt: skip
 _ENVIRONMENT = ("pass",)
 DEFAULT_RETENTION_DAYS = 90
@@ -61,8 +62,9 @@ class Settings:
     `built_in` the others that there are. `path` is the file that was read, None where there was none.
     `passed` are the variables that commands get besides those that every command gets. `retention_days` is
     how old sessions may grow before `agentd sessions prune` removes them. `origins` says of `model`, `mode`,
-    `allow_full`, `environment.pass` and each `providers.<name>` that is not plainly built in where it comes
-    from: `<file>:<line>`, `environment <variable>` or `default`.
+    `allow_full`, `environment.pass`, of `compaction` where the file speaks of it, and of each
+    `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
+    `environment <variable>` or `default`.
     """
 
     model: str | None = None
@@ -78,6 +80,7 @@ class Settings:
     trusted: tuple[Path, ...] = ()
     permissions: CommandRules = NO_RULES
     retention_days: int = DEFAULT_RETENTION_DAYS
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -162,6 +165,7 @@ def _settings(
     trusted = _trusted(top, environ)
     rules = command_rules(top)
     retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
+    compaction = compaction_settings(top.table("compaction"))
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
     origins = {
@@ -170,6 +174,7 @@ def _settings(
         "allow_full": document.origin(("allow_full",) if "allow_full" in top else ("mode",))
         if allow_full
         else "default",
+        **({"compaction": document.origin(("compaction",))} if "compaction" in top else {}),
         **{dotted(("providers", name)): document.origin(("providers", name)) for name in providers},
         **({"environment.pass": document.origin(("environment", "pass"))} if passed else {}),
         **{
@@ -195,6 +200,7 @@ def _settings(
         trusted,
         rules,
         retention_days,
+        compaction,
     )
 
 

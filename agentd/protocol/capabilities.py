@@ -19,6 +19,7 @@ METHODS = (
     "agentd/session/update",
     "agentd/session/attach",
     "agentd/session/export",
+    "agentd/session/compact",
     "agentd/session/close",
     "agentd/session/delete",
     "agentd/queue/update",
@@ -36,7 +37,14 @@ METHODS = (
 NOTIFICATIONS = ("agentd/trust/didChange",)
 """The `agentd/*` notifications that are acted on."""
 
-FEATURES: dict[str, Any] = {"permissions": True, "images": True, "queue": True, "steer": True, "attach": True}
+FEATURES: dict[str, Any] = {
+    "permissions": True,
+    "images": True,
+    "queue": True,
+    "steer": True,
+    "attach": True,
+    "compaction": True,
+}
 """Optional parts of the protocol that work in this version."""
 
 MAX_PROCESS_ID = 2**31 - 1

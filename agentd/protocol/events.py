@@ -223,21 +223,44 @@ class TodoChanged(Wire):
 
 
 class CompactionStart(Wire):
-    """The history is being summarised."""
+    """The history is being made shorter for the model. `tokens_before` is what it fills of the window."""
 
     type: Literal["compaction_start"] = "compaction_start"
     reason: Literal["threshold", "overflow", "request"]
     tokens_before: int
 
 
+class Memory(Wire):
+    """What requests show of a history that was made shorter, in place of the messages themselves.
+
+    `text` stands for all messages up to and with `through`, and behind it, word for word, the user message
+    `prompt`. Of the tool results named in `cleared` a note is left. `seen` counts the messages there were:
+    what those say of the context's size is of before.
+    """
+
+    seen: int
+    text: str | None = None
+    through: Id | None = None
+    prompt: Id | None = None
+    cleared: Many[Id] = ()
+
+
+class CompactionKept(Wire):
+    """What is journaled beside a `compaction_end`: what it came to, and what asking for a summary took."""
+
+    memory: Memory | None = None
+    usage: Usage | None = None
+
+
 class CompactionEnd(Wire):
-    """How summarising went."""
+    """How that went: nothing has changed unless it is `compacted`. `kept` is never sent to clients."""
 
     type: Literal["compaction_end"] = "compaction_end"
     outcome: Literal["compacted", "nothingToDo", "aborted", "failed"]
     tokens_before: int
     tokens_after: int | None = absent()
     error: RunError | None = absent()
+    kept: CompactionKept | None = Field(default=None, exclude=True)
 
 
 class ChangedFile(Wire):

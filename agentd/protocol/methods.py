@@ -169,6 +169,21 @@ class SessionUpdateParams(Wire):
     effort: Effort | None = absent()
 
 
+class SessionCompactParams(Wire):
+    """`agentd/session/compact`. `instructions` say what the summary should keep above all."""
+
+    session_id: Id
+    instructions: str | None = absent()
+
+
+class SessionCompactResult(Wire):
+    """What became of it, and what the history fills of the model's context window, in tokens."""
+
+    outcome: Literal["compacted", "nothingToDo", "aborted"]
+    tokens_before: int
+    tokens_after: int
+
+
 class SessionParams(Wire):
     """A request about one session."""
 

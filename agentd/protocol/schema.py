@@ -35,6 +35,7 @@ REQUESTS: dict[str, Exchange] = {
     "agentd/session/update": Exchange(methods.SessionUpdateParams, (methods.SessionResult,)),
     "agentd/session/attach": Exchange(methods.SessionAttachParams, (methods.AttachResult,)),
     "agentd/session/export": Exchange(methods.SessionParams, (methods.SessionExportResult,)),
+    "agentd/session/compact": Exchange(methods.SessionCompactParams, (methods.SessionCompactResult,)),
     "agentd/session/close": Exchange(methods.SessionParams, (methods.Empty,)),
     "agentd/session/delete": Exchange(methods.SessionParams, (methods.Empty,)),
     "agentd/queue/update": Exchange(methods.QueueUpdateParams, (methods.QueueResult,)),

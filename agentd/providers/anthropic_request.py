@@ -161,7 +161,8 @@ def _contents(
             after_results = []
         if isinstance(message, UserMessage):
             yield "user", list(_user_blocks(message.content, model))
-        elif message.stop_reason != "refusal":  # a refused turn makes the model refuse again
+        elif message.stop_reason != "refusal" or message.calls:
+            # A refused turn makes the model refuse again; a call stays, because its result does.
             blocks = blocks_of(message, _kept(message, model), unsigned=dialect.unsigned_thinking)
             yield "assistant", [_with_valid_id(block, ids) for block in blocks]
     yield "user", after_results

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from agentd.config.command_rules import CommandRules
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.settings import Settings
 from agentd.config.trust import Trust
 from agentd.config.workspace_settings import (
@@ -167,6 +168,11 @@ class Connection:
         return (Problem(severity="info", message=message, uri=path.as_uri()),)
 
     # --- what the client says -----------------------------------------------------------------------
+
+    @property
+    def compaction(self) -> CompactionSettings:
+        """When histories are made shorter by themselves."""
+        return self._settings.compaction
 
     @property
     def default_model(self) -> str | None:

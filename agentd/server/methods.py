@@ -65,6 +65,7 @@ class Methods:
             "agentd/session/update": Method(wire.SessionUpdateParams, self.session_update),
             "agentd/session/attach": Method(wire.SessionAttachParams, self.session_attach),
             "agentd/session/export": Method(wire.SessionParams, self.session_export),
+            "agentd/session/compact": Method(wire.SessionCompactParams, self.session_compact),
             "agentd/session/close": Method(wire.SessionParams, self.session_close),
             "agentd/session/delete": Method(wire.SessionParams, self.session_delete),
             "agentd/queue/update": Method(wire.QueueUpdateParams, self.queue_update),
@@ -221,6 +222,13 @@ class Methods:
         await self.house.find_out(params.mode)
         session = await self.sessions.open(params.session_id)
         return wire.SessionResult(session=session.update(params))
+
+    async def session_compact(
+        self, params: wire.SessionCompactParams, request: Request
+    ) -> wire.SessionCompactResult:
+        """Have the model sum up a session's history, which is what it sees of it from then on."""
+        session = await self.sessions.open(params.session_id)
+        return await session.compact(params.instructions)
 
     async def session_close(self, params: wire.SessionParams, request: Request) -> wire.Empty:
         """Cancel what runs in a session and let go of it."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from agentd.protocol.events import DurableEvent, ToolExecutionStart
+from agentd.protocol.events import CompactionStart, DurableEvent, ToolExecutionStart
 from agentd.server.door import Door
 
 Token = str | int
@@ -28,6 +28,8 @@ class Progress:
         self.begin()
         if isinstance(event, ToolExecutionStart):
             self._send({"kind": "report", "message": event.title})
+        elif isinstance(event, CompactionStart):
+            self._send({"kind": "report", "message": "Summing up the conversation"})
 
     def end(self) -> None:
         """The prompt has ended, or never began."""

@@ -22,7 +22,9 @@ from agentd.protocol.methods import (
     PromptParams,
     PromptResult,
     QueueUpdateParams,
+    SessionCompactResult,
 )
+from agentd.sessions.compacting import Compacting
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.prompts import blocks_of, check_blocks, check_going_on, check_images, digest_of
@@ -52,6 +54,7 @@ class Dispatcher:
         self._house = house
         self._submissions: dict[str, Submission] = {}  # the prompts that are not answered yet
         self._next: list[Submission] = []  # those read while the last run ends: they come before the queue
+        self._compacting: Compacting | None = None
         self._closed = False
         self._queue = PromptQueue(log, self._gone, self._said)
         watch = PromptWatch(log.state.cut_prompts)
@@ -109,7 +112,7 @@ class Dispatcher:
         digest = digest_of(blocks)
         if self._closed:
             raise _closed()
-        if self.run is None:
+        if self._busy is None:
             self._log.repair()
         prompt_id = params.prompt_id or self._house.sources.new_id("p")
         live, known = self._submissions.get(prompt_id), self._state.prompts.get(prompt_id)
@@ -131,24 +134,28 @@ class Dispatcher:
         return taken
 
     def _place(self, taken: Submission) -> None:
-        """Start a prompt, or do what it wishes where another one runs. Raises `RpcError`."""
-        run, when_busy = self.run, taken.params.when_busy
-        if run is None:
+        """Start a prompt, or do what it wishes where the session is busy. Raises `RpcError`.
+
+        A compaction counts as a prompt that runs, but says nothing itself: who steers comes next after it.
+        """
+        busy, when_busy = self._busy, taken.params.when_busy
+        if busy is None:
             self._start(taken)
-        elif run.settled and (when_busy in ("steer", "interrupt") or self._queue.ready() is None):
+        elif busy.settled and (when_busy in ("steer", "interrupt") or self._queue.ready() is None):
             self._next.append(taken)  # only the last events and responses are to come: then it is our turn
         elif when_busy == "queue":
             self._enqueue(taken, "queue")
         elif when_busy == "reject":
-            raise _busy()
-        elif run.cancelled:
+            raise _refusal(busy)
+        elif busy.cancelled:
             self._next.append(taken)  # too late to steer, and nothing is left to interrupt
         elif when_busy == "steer":
             self._enqueue(taken, "steer")
         else:
             self._check(taken)
-            taken.restored = self._queue.give_back(only_steers=True)
-            run.cancel()
+            if self.run is not None:
+                taken.restored = self._queue.give_back(only_steers=True)
+            busy.cancel()
             self._next.append(taken)
 
     def _enqueue(self, taken: Submission, kind: Literal["queue", "steer"]) -> None:
@@ -159,7 +166,7 @@ class Dispatcher:
             prompt_id=taken.prompt_id, kind=kind, prompt=taken.blocks, queued_at=self._house.sources.now()
         )
         self._queue.add(queued, taken.params)
-        taken.place("steered" if kind == "steer" else "queued")
+        taken.place("steered" if kind == "steer" and self.run is not None else "queued")
 
     def _start(self, taken: Submission) -> None:
         """Begin a run. Nothing is journaled or sent before all that can be wrong has been looked at."""
@@ -285,6 +292,38 @@ class Dispatcher:
         for queued in self._queue.all:
             self._forget(queued.prompt_id, error)
 
+    # --- compaction -------------------------------------------------------------------------------
+
+    @property
+    def _busy(self) -> Run | Compacting | None:
+        """What keeps the next prompt from starting."""
+        return self.run or self._compacting
+
+    async def compact(self, instructions: str | None) -> SessionCompactResult:
+        """Sum up the history for the model. Raises `RpcError` sessionBusy, noModel, storage or another."""
+        while (ending := self._busy) is not None and ending.settled:
+            await ending.done.wait()  # only the last events and responses are to come: then it is our turn
+            await anyio.lowlevel.checkpoint()
+        if self._closed:
+            raise RpcError("cancelled", "The session was closed before its history could be summed up.")
+        if self._busy is not None:
+            raise _refusal(self._busy)
+        self._log.repair()
+        self._compacting = compacting = Compacting(self.root, self._log, self._house)
+        try:
+            return await compacting.run(instructions)
+        finally:
+            compacting.done.set()
+            self._house.start_soon(self._after_compacting, compacting)
+
+    async def _after_compacting(self, compacting: Compacting) -> None:
+        """Once all who wait for its end have gone on, what was read meanwhile."""
+        with CancelScope(shield=True):
+            while compacting.listeners:
+                await anyio.lowlevel.checkpoint()
+        self._compacting = None
+        self._go_on()
+
     # --- cancel -----------------------------------------------------------------------------------
 
     async def cancel(
@@ -298,24 +337,25 @@ class Dispatcher:
         """
         if prompt_id is not None and prompt_id in self._queue:
             return await self._cancel_queued(prompt_id)
-        victim = self._victim(prompt_id)
+        victim, compacting = self._victim(prompt_id), self._compacting if prompt_id is None else None
         if victim is None and prompt_id is not None:
             return CancelResult(state="notRunning", quiescent=True)
         given = self._queue.give_back(only_steers=keep_queue)
-        late = victim is not None and victim.run is not None and _is_late(victim.run)
-        if victim is not None:
-            self._stop(victim, stop, everything=prompt_id is None)
+        meant = compacting if victim is None else victim.run
+        late = meant is not None and meant.settled and not meant.cancelled
+        self._stop(victim, stop, everything=prompt_id is None)
         if self.run is None or self.run.over:
             self._queue.settle()
-        if victim is not None:
-            with anyio.move_on_after(CANCEL_SECONDS):
-                await victim.wait()
+        await _ends(compacting, victim)
         restored = self._restored(given)
         run = victim.run if victim is not None else None
-        if run is None or late:
+        if late or (run is None and compacting is None):
             return CancelResult(state="notRunning", quiescent=True, restored=restored)
         return CancelResult(
-            state="cancelled", quiescent=run.quiescent, prompt_id=run.prompt_id, restored=restored
+            state="cancelled",
+            quiescent=run is None or run.quiescent,
+            prompt_id=run.prompt_id if run is not None else None,
+            restored=restored,
         )
 
     def _victim(self, prompt_id: str | None) -> Submission | None:
@@ -327,7 +367,11 @@ class Dispatcher:
         named = self._submissions.get(prompt_id)
         return running if named is not None and named not in self._next else named
 
-    def _stop(self, victim: Submission, stop: Stop, *, everything: bool) -> None:
+    def _stop(self, victim: Submission | None, stop: Stop, *, everything: bool) -> None:
+        if everything and self._compacting is not None:
+            self._compacting.cancel()
+        if victim is None:
+            return
         for each in self._next if everything else [victim]:
             each.cancelled = True
         if self.run is not None and (everything or victim.run is self.run):
@@ -376,10 +420,10 @@ class Dispatcher:
             case "clear":
                 self._queue.clear()
             case "run":
-                if self.run is None:
+                if self._busy is None:
                     self._log.repair()
                 self._queue.release(params.prompt_id)
-                if self.run is None:
+                if self._busy is None:
                     self._go_on()
         return self._queue.all
 
@@ -394,26 +438,29 @@ class Dispatcher:
         self._closed = True
         self._queue.hold()
         self._fail_waiting(RpcError("cancelled", "The session was closed; the prompt waits in its queue."))
-        victim = self._victim(None)
-        if victim is not None:
-            self._stop(victim, stop, everything=True)
-            with anyio.move_on_after(CANCEL_SECONDS):
-                await victim.wait()
+        victim, compacting = self._victim(None), self._compacting
+        self._stop(victim, stop, everything=True)
+        await _ends(compacting, victim)
 
 
-def _is_late(run: Run) -> bool:
-    """Whether a cancel that comes now changes nothing: the run has come to its own end."""
-    return run.settled and not run.cancelled
+async def _ends(*all_of: Compacting | Submission | None) -> None:
+    """Wait for these to end, but not for ever."""
+    with anyio.move_on_after(CANCEL_SECONDS):
+        for each in all_of:
+            if each is not None:
+                await each.wait()
 
 
 def _closed() -> RpcError:
     return RpcError("cancelled", "The session was closed before the prompt began.")
 
 
-def _busy() -> RpcError:
+def _refusal(busy: Run | Compacting) -> RpcError:
     return RpcError(
         "sessionBusy",
-        "Agent is already processing a prompt.",
+        "Agent is already processing a prompt."
+        if isinstance(busy, Run)
+        else "The session is being summed up for the model.",
         retryable=True,
         hint="Wait for its end, cancel it, or use another session.",
     )

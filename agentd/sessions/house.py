@@ -7,6 +7,7 @@ from typing import Protocol
 
 from agentd.agent.host import Engine
 from agentd.config.command_rules import CommandRules
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
@@ -51,6 +52,11 @@ class Settings(Protocol):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the user's configuration."""
+        ...
+
+    @property
+    def compaction(self) -> CompactionSettings:
+        """When histories are made shorter by themselves."""
         ...
 
     @property

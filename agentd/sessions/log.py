@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from agentd.agent.host import NotJournaled
-from agentd.agent.usage import add_usage
 from agentd.config.sources import Sources
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import (
     AgentEnd,
+    CompactionEnd,
     DurableEvent,
     EventNotification,
     LiveEvent,
@@ -25,7 +25,7 @@ from agentd.protocol.events import (
 from agentd.sessions.face import Face
 from agentd.sessions.journal import Journal, JournalError
 from agentd.sessions.records import Entry
-from agentd.sessions.recovery import closing_events
+from agentd.sessions.recovery import aborted, closing_events
 from agentd.sessions.state import SessionState
 
 log = logging.getLogger(__name__)
@@ -77,9 +77,9 @@ class SessionLog:
         """The same, with sending left to the function that is given back."""
         entry = Entry(self.state.seq + 1, self._sources.now(), prompt_id, event, private)
         record = entry.record(queued=self.state.wishes)
-        if isinstance(event, AgentEnd):
-            # How the session stands at the end of a run, so that a list or a page need not read the rest.
-            usage = add_usage(self.state.usage, event.usage)
+        if isinstance(event, AgentEnd) or (isinstance(event, CompactionEnd) and self.state.run is None):
+            # How the session stands behind this, so that a list or a page need not read the rest.
+            usage = self.state.usage_after(event)
             update = {"updated_at": entry.time, "seq": entry.seq, "usage": usage}
             record["summary"] = self.state.info(alive=False).model_copy(update=update)
             record["waiting"] = len(self.state.queue)
@@ -118,11 +118,15 @@ class SessionLog:
             raise NotJournaled(str(error)) from error
 
     def repair(self, *, tell: bool = True) -> None:
-        """Close a run that a stopped daemon or a full disk left open. Raises `RpcError` storage.
+        """Close what a stopped daemon or a full disk left open. Raises `RpcError` storage.
 
         With `tell` false clients are not sent the events: they are about to read them.
         """
         run = self.state.run
+        if self.state.compacting is not None:
+            with refusing():
+                prompt_id = run.prompt_id if run is not None else None
+                self._record(aborted(self.state.compacting), prompt_id, tell)
         if run is None:
             return
         with refusing():

@@ -17,7 +17,10 @@ from agentd.sessions.summary import summary_of
 
 _FIRST_TAIL = 128 * 1024
 _MAX_TAIL = 16 * 1024 * 1024
-_BESIDE_RUNS = {"session_changed", "queue_changed", "notice"}
+_BESIDE_RUNS = {
+    "session_changed", "queue_changed", "notice", "compaction_start", "compaction_end", "retry",
+}  # fmt: skip
+"""Events that come outside of runs: a client asks for a compaction, which may ask the model again."""
 
 
 def read_page(path: Path, params: SessionGetParams) -> SessionGetResult | None:
@@ -57,12 +60,17 @@ def _is_at_rest(records: list[dict[str, Any]]) -> bool:
         or numbers != list(range(numbers[0], numbers[0] + len(numbers)))
     ):
         return False
+    is_compacted = False  # whether the compaction that is being looked at has its end
     for record in reversed(records):
         event = record.get("event") or {}
-        if event.get("type") == "agent_end":
+        kind = event.get("type")
+        if kind == "agent_end":
             return bool(record.get("waiting") == 0)
-        if event.get("type") not in _BESIDE_RUNS or event.get("queue"):
+        is_open = kind == "compaction_start" and not is_compacted
+        if kind not in _BESIDE_RUNS or event.get("queue") or is_open:
             return False
+        if kind in ("compaction_start", "compaction_end"):
+            is_compacted = kind == "compaction_end"
     return False
 
 

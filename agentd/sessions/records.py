@@ -1,9 +1,10 @@
 """Events as the journal keeps them.
 
 A record is `{seq, time, promptId?, event, ...}` with beside the event what is never sent: the provider's own
-data of a message, the digest of a prompt, the model that a notice is about, the session as it stood at the
-end of a run (for listing without reading it all). Each body is stored once: a tool result stands in its
-`tool_execution_end`, and the `message_end` that follows holds only its id, which `Reader` fills in again.
+data of a message, the digest of a prompt, the model that a notice is about, what a compaction came to, the
+session as it stood behind a run or a compaction (for listing without reading it all). Each body is stored
+once: a tool result stands in its `tool_execution_end`, and the `message_end` that follows holds only its id,
+which `Reader` fills in again.
 """
 
 import functools
@@ -14,6 +15,8 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from agentd.protocol.events import (
+    CompactionEnd,
+    CompactionKept,
     DurableEvent,
     EventNotification,
     MessageEnd,
@@ -63,6 +66,8 @@ class Entry:
                 for each in self.event.queue
             ]
             record["event"] = {"type": "queue_changed", "queue": queue}
+        elif isinstance(self.event, CompactionEnd) and self.event.kept is not None:
+            record["kept"] = self.event.kept
         return record
 
 
@@ -124,6 +129,8 @@ class Reader:
         if isinstance(event, MessageEnd) and "providerData" in record:
             message = event.message.model_copy(update={"provider_data": record["providerData"]})
             event = MessageEnd(message=message)
+        elif isinstance(event, CompactionEnd) and "kept" in record:
+            event = event.model_copy(update={"kept": CompactionKept.model_validate(record["kept"])})
         private: dict[str, Any] = {key: record[key] for key in _PRIVATE if key in record}
         if "prompts" in record:
             prompts: dict[str, Any] = record["prompts"]

@@ -10,6 +10,8 @@ from agentd.config.sources import Sources
 from agentd.protocol.events import (
     AgentEnd,
     ChangedFile,
+    CompactionEnd,
+    CompactionStart,
     DurableEvent,
     FilesChanged,
     MessageEnd,
@@ -74,6 +76,11 @@ def _say_prompt(run: OpenRun, sources: Sources) -> Iterator[DurableEvent]:
         yield MessageEnd(
             message=UserMessage(message_id=run.message.message_id, content=run.owed, timestamp=sources.now())
         )
+
+
+def aborted(start: CompactionStart) -> CompactionEnd:
+    """The end of a compaction that was cut short: it has changed nothing."""
+    return CompactionEnd(outcome="aborted", tokens_before=start.tokens_before)
 
 
 def changed_files(run: OpenRun) -> FilesChanged:

@@ -10,10 +10,8 @@ from typing import Any, Literal
 import anyio
 
 from agentd.agent.host import Engine, NotJournaled, Verdict
-from agentd.agent.instructions import system_prompt
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
 from agentd.agent.prompt_cut import PromptWatch
-from agentd.config.sources import Sources
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import (
@@ -32,24 +30,17 @@ from agentd.protocol.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agentd.protocol.messages import (
-    ContentBlock,
-    Message,
-    Mode,
-    RunError,
-    TodoItem,
-    ToolCall,
-    UserMessage,
-)
+from agentd.protocol.messages import ContentBlock, Mode, RunError, TodoItem, ToolCall, UserMessage
 from agentd.protocol.methods import Partial, Problem, PromptParams, PromptResult
 from agentd.providers.base import Model
+from agentd.sessions.conversation import SessionConversation
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
 from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.queue import PromptQueue
 from agentd.sessions.recovery import changed_files
-from agentd.tools.base import Action, LiveOutput, Tool, Toolbox, ToolContext
+from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
 from agentd.workspace.paths import path_of
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
@@ -61,12 +52,6 @@ _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 
 The end of an assistant's message has no effect but through one of these, which follows it."""
 
-
-DAMAGED = (
-    "Parts of this conversation were lost and are not shown to you. Where something seems to be missing, "
-    "look at the files or ask."
-)
-"""What the model is told where lines of the journal could not be read."""
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
@@ -89,13 +74,14 @@ class Ground:
     seen: SeenFiles = field(default_factory=SeenFiles)
 
 
-class Run:
+class Run(SessionConversation):
     """One prompt from its acceptance to its result. `agent.host.Host` for its loop."""
 
     def __init__(
         self, ground: Ground, params: PromptParams, blocks: tuple[ContentBlock, ...], digest: str
     ) -> None:
         """A run of params that were checked. Raises `RpcError` noModel."""
+        super().__init__(ground.root, ground.log, ground.house)
         base, house = ground.log.state.base, ground.house
         assert params.prompt_id is not None
         self.prompt_id = params.prompt_id
@@ -105,8 +91,6 @@ class Run:
         self.result: PromptResult | None = None
         self.problems: tuple[Problem, ...] = ()  # of the set-up, for whoever reads the answer only
         self._ground = ground
-        self._log = ground.log
-        self._house = house
         self._mode = params.mode
         self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
         self._live = LivePart()
@@ -205,30 +189,10 @@ class Run:
 
     # --- what the loop sees (agent.host.Host) -----------------------------------------------------
 
-    @property
-    def sources(self) -> Sources:
-        """Time and ids."""
-        return self._house.sources
-
-    @property
-    def transcript(self) -> Sequence[Message]:
-        """All messages, oldest first."""
-        return self._log.state.messages
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """The tools."""
-        return self._house.toolbox
-
     def engine(self) -> Engine:
         """The model for the next turn. Trust that the user has given meanwhile counts from here on too."""
         self._trusted = self._house.settings.trusts(self._ground.root)
         return self._engine
-
-    def system_prompt(self) -> str:
-        """What the model is told first."""
-        told = system_prompt(self._ground.root)
-        return f"{told}\n\n{DAMAGED}" if self._log.state.damage else told
 
     def unique_call_id(self, wanted: str | None) -> str:
         """An id that no other tool call of the session has."""
@@ -239,11 +203,12 @@ class Run:
         """What looks whether model servers leave out parts of the session's prompts."""
         return self._ground.prompt_watch
 
-    def learn_window(self, model: Model, tokens: int) -> None:
+    def learn_window(self, model: Model, tokens: int) -> Model:
         """A server has said how large a model's context window is: the next turn knows it."""
-        known = self._house.engines.learn_window(model, tokens)
+        known = super().learn_window(model, tokens)
         if self._engine.model.id == known.id:
             self._engine = replace(self._engine, model=known)
+        return known
 
     def tool_context(self, output: LiveOutput) -> ToolContext:
         """What a tool may use."""
@@ -270,10 +235,6 @@ class Run:
         message_id = self.sources.new_id("m")
         self._steers[message_id] = steer.prompt_id
         return UserMessage(message_id=message_id, content=steer.prompt, timestamp=self.sources.now())
-
-    async def room(self) -> None:
-        """Wait for a slow client."""
-        await self._log.room()
 
     def start_soon(self, function: Callable[..., Awaitable[Any]], *args: object) -> None:
         """Run something that may outlive the run."""

@@ -20,6 +20,7 @@ from agentd.protocol.methods import (
     PromptAccepted,
     PromptParams,
     PromptResult,
+    SessionCompactResult,
     SessionGetResult,
     SessionUpdateParams,
 )
@@ -111,6 +112,10 @@ class Session:
     ) -> PromptResult | PromptAccepted:
         """See `Dispatcher.prompt`."""
         return await self.prompts.prompt(params, on_start)
+
+    async def compact(self, instructions: str | None) -> SessionCompactResult:
+        """See `Dispatcher.compact`."""
+        return await self.prompts.compact(instructions)
 
     async def cancel(
         self, prompt_id: str | None = None, stop: Stop = "aborted", *, keep_queue: bool = False

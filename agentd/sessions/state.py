@@ -8,12 +8,16 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from agentd.agent.usage import add_usage
+from agentd.agent.memory import current
+from agentd.agent.usage import add_spent, add_usage, spent
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
+    CompactionEnd,
+    CompactionStart,
     DurableEvent,
     FilesChanged,
+    Memory,
     MessageEnd,
     MessageHead,
     MessageStart,
@@ -107,6 +111,8 @@ class SessionState:
         self.usage: Usage | None = None
         self.todo: tuple[TodoItem, ...] = ()
         self.cut_prompts: set[str] = set()  # the models whose servers were seen to cut prompts
+        self.compacting: CompactionStart | None = None
+        self.memories: list[Memory] = []
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
         self._questions: dict[str, PermissionRequested] = {}
@@ -123,6 +129,17 @@ class SessionState:
     def is_introduced(self) -> bool:
         """Whether the session has its first event."""
         return self._changed is not None
+
+    @property
+    def memory(self) -> Memory | None:
+        """What requests show of a history that was made shorter, as far as it is still the history."""
+        return current(self.memories, self.messages)
+
+    def usage_after(self, event: AgentEnd | CompactionEnd) -> Usage | None:
+        """What the session has used once this run, or a compaction outside of one, has ended."""
+        if isinstance(event, AgentEnd):
+            return add_usage(self.usage, event.usage)
+        return add_spent(self.usage, spent(event))
 
     def info(self, *, alive: bool) -> Session:
         """The session as it is now. `alive`: what the journal says is running does run here."""
@@ -188,6 +205,8 @@ class SessionState:
             self.todo = event.items
         elif isinstance(event, PermissionRequested):
             self._questions[event.request_id] = event
+        elif isinstance(event, CompactionStart | CompactionEnd):
+            self._follow_compaction(event)
         if self.run is not None:
             _follow(self.run, event)
         if isinstance(event, AgentEnd):
@@ -243,12 +262,23 @@ class SessionState:
         if question is not None and event.option_id is not None:
             self.answers.append(Answer(question, event.option_id, time))
 
+    def _follow_compaction(self, event: CompactionStart | CompactionEnd) -> None:
+        self.compacting = event if isinstance(event, CompactionStart) else None
+        if isinstance(event, CompactionStart):
+            return
+        if event.kept is not None and event.kept.memory is not None:
+            self.memories.append(event.kept.memory)
+        if self.run is not None:
+            self.run.usage = add_spent(self.run.usage, spent(event))
+        else:
+            self.usage = self.usage_after(event)
+
     def _end(self, event: AgentEnd) -> None:
         if self.run is None:
             return
         prompt_id = self.run.prompt_id
         last = self.run.last_answer
-        self.usage = add_usage(self.usage, event.usage)
+        self.usage = self.usage_after(event)
         result = PromptResult(
             session_id=self.session_id,
             prompt_id=prompt_id,

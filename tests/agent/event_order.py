@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
+    CompactionEnd,
+    CompactionStart,
     DurableEvent,
     LiveEvent,
     MessageEnd,
@@ -62,6 +64,7 @@ def assert_whole_run(events: Sequence[AnyEvent]) -> AgentEnd:
     assert not follower.turn_is_open
     assert follower.message is None
     assert follower.call is None
+    assert follower.compaction is None
     assert follower.questions == set()
     assert follower.answer is not None, "the last message of a run is the model's"
     assert end.message_id == follower.answer.message_id == follower.message_ids[-1]
@@ -85,13 +88,16 @@ class _Follower:
         self.results: list[str] = []
         self.message_ids: list[str] = []
         self.questions: set[str] = set()
+        self.compaction: CompactionStart | None = None
         self.said: dict[int, str] = {}
         self.output: dict[str, int] = {}
 
-    def follow(self, event: AnyEvent) -> None:
+    def follow(self, event: AnyEvent) -> None:  # noqa: PLR0912 - one case per type of event
         assert not isinstance(event, AgentStart | AgentEnd)
         if self.due is not None:
             assert isinstance(event, MessageStart | MessageEnd), "a result's message follows at once"
+        if self.compaction is not None:
+            assert isinstance(event, CompactionEnd | Retry), "nothing else happens meanwhile"
         match event:
             case TurnStart():
                 assert not self.turn_is_open
@@ -111,7 +117,8 @@ class _Follower:
                 assert event.message_id == self.message.message.message_id
                 self.said = {}
             case Retry():
-                assert self.message is None or self.said == {}, "reset first, then retry"
+                reset = self.message is None or self.said == {} or self.compaction is not None
+                assert reset, "reset first, then retry"
             case ToolExecutionStart():
                 assert self.call is None
                 assert self.message is None
@@ -129,6 +136,18 @@ class _Follower:
                 assert self.call.tool_call_id == event.tool_call_id == event.result.tool_call_id
                 assert event.duration_ms >= 0
                 self.call, self.due = None, event.result
+            case CompactionStart():
+                assert self.call is None
+                assert self.turn_is_open
+                assert not self.answered
+                assert self.compaction is None
+                self.compaction = event
+            case CompactionEnd():
+                assert self.compaction is not None
+                assert event.tokens_before == self.compaction.tokens_before
+                assert (event.outcome == "failed") == (event.error is not None)
+                assert (event.outcome == "compacted") == (event.tokens_after is not None)
+                self.compaction = None
             case PermissionRequested():
                 assert self.call is not None
                 assert self.call.tool_call_id == event.tool_call_id

@@ -17,10 +17,12 @@ from agent.event_order import AnyEvent, assert_whole_run
 
 from agentd.agent.host import Engine, Verdict
 from agentd.agent.loop import Loop
+from agentd.agent.memory import current
 from agentd.agent.prompt_cut import PromptWatch
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
-from agentd.protocol.events import AgentEnd, MessageEnd, PromptSettings
-from agentd.protocol.messages import Message, TextContent, ToolCall, ToolResultMessage, UserMessage
+from agentd.protocol.events import AgentEnd, CompactionEnd, Memory, MessageEnd, PromptSettings
+from agentd.protocol.messages import Message, TextContent, TodoItem, ToolCall, ToolResultMessage, UserMessage
 from agentd.providers.base import (
     Model,
     ModelRequest,
@@ -129,6 +131,8 @@ class MemoryHost:
     def __init__(self, *responses: Sequence[Play], tools: Sequence[Tool] = ()) -> None:
         self.events: list[AnyEvent] = []
         self.messages: list[Message] = []
+        self.memories: list[Memory] = []
+        self.compaction = CompactionSettings()
         self.provider = FakeProvider(self, responses)
         self.model = Model("fake", "one")
         self.toolbox = Toolbox(tuple(tools))
@@ -158,6 +162,17 @@ class MemoryHost:
     @property
     def transcript(self) -> Sequence[Message]:
         return self.messages
+
+    @property
+    def memory(self) -> Memory | None:
+        return current(self.memories, self.messages)
+
+    @property
+    def todo(self) -> Sequence[TodoItem]:
+        return ()
+
+    def place_of(self, uri: str) -> str:
+        return uri
 
     def engine(self) -> Engine:
         return Engine(self.model, self.provider)
@@ -190,13 +205,16 @@ class MemoryHost:
         self.rooms += 1
         await self.wait()
 
-    def learn_window(self, model: Model, tokens: int) -> None:
+    def learn_window(self, model: Model, tokens: int) -> Model:
         self.model = replace(self.model, context_window=tokens)
+        return replace(model, context_window=tokens)
 
     async def emit(self, event: AnyEvent, **_: Any) -> None:
         self.events.append(event)
         if isinstance(event, MessageEnd):
             self.messages.append(event.message)
+        elif isinstance(event, CompactionEnd) and event.kept is not None and event.kept.memory is not None:
+            self.memories.append(event.kept.memory)
         self.at_event(event)
         await self.wait()
 

@@ -1,59 +1,29 @@
 """Any transcript makes a valid request: what happened is told, and no server has a reason to refuse it."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from agent.histories import answer, call, histories, result, runs, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strict_history import faults
 
+from agentd.agent.history import cuts
 from agentd.agent.request import GO_ON, LOST_START, NO_OUTPUT, NO_RESULT, project
+from agentd.protocol.events import Memory
 from agentd.protocol.messages import (
     AssistantMessage,
-    CommandContent,
-    ImageContent,
     Message,
     Position,
     Range,
     ResourceContent,
-    TextContent,
     ThinkingContent,
-    ToolCall,
     ToolResultMessage,
-    UserMessage,
 )
 from agentd.protocol.text import clean_text
 from agentd.providers.base import Model, ModelRequest
 from agentd.providers.request_faults import fault_of
-
-TIME = "2026-01-01T00:00:00.000Z"
-
-
-def user(*content: Any, message_id: str = "u1") -> UserMessage:
-    blocks = tuple(TextContent(text=each) if isinstance(each, str) else each for each in content)
-    return UserMessage(message_id=message_id, content=blocks, timestamp=TIME)
-
-
-def answer(*content: Any, stop: Any = "stop", message_id: str = "a1") -> AssistantMessage:
-    blocks = tuple(TextContent(text=each) if isinstance(each, str) else each for each in content)
-    return AssistantMessage(
-        message_id=message_id, content=blocks, provider="p", model="m", stop_reason=stop, timestamp=TIME
-    )
-
-
-def call(call_id: str, name: str = "read", **arguments: Any) -> ToolCall:
-    return ToolCall(id=call_id, name=name, arguments=arguments)
-
-
-def result(call_id: str, *texts: str, is_error: bool = False, message_id: str = "r1") -> ToolResultMessage:
-    return ToolResultMessage(
-        message_id=message_id,
-        tool_call_id=call_id,
-        tool_name="read",
-        content=tuple(TextContent(text=text) for text in texts),
-        is_error=is_error,
-        timestamp=TIME,
-    )
 
 
 def outline(messages: tuple[Message, ...]) -> list[tuple[str, str]]:
@@ -70,41 +40,6 @@ def outline(messages: tuple[Message, ...]) -> list[tuple[str, str]]:
 
 
 # --- any history at all ---------------------------------------------------------------------------
-
-CALL_IDS = st.sampled_from(["a", "b", "a~2", "c:1", "x" * 128])
-TEXTS = st.sampled_from(["", " \n\t", "hello", "\ud83d", "a\udc00b", "é😀", "\u2028", "\u00a0"])
-NAMES = st.sampled_from(["read", "", "two words", "näme", "a.b/c", "n" * 70, "\ud800"])
-ARGUMENTS = st.sampled_from(
-    [{}, {"path": "a"}, {"t": "\ud800"}, {"\udc00": {"k": ["\ud800", 1, None]}}, {"n": [[1.5, True]]}]
-)
-RESULT_TEXTS = st.lists(TEXTS, max_size=2).map(tuple)
-
-calls = st.builds(
-    ToolCall,
-    id=CALL_IDS,
-    name=NAMES,
-    arguments=ARGUMENTS,
-    raw_arguments=st.sampled_from([None, None, '{"pa', "\ud800"]),
-)
-user_blocks = st.one_of(
-    TEXTS.map(lambda text: TextContent(text=text)),
-    st.just(ImageContent(mime_type="image/png", data="aGk=")),
-    st.builds(ResourceContent, uri=st.just("file:///a.py"), text=st.one_of(st.none(), TEXTS)),
-    st.builds(CommandContent, name=st.just("fix"), arguments=TEXTS),
-)
-answer_blocks = st.one_of(
-    TEXTS.map(lambda text: TextContent(text=text)), TEXTS.map(lambda text: ThinkingContent(text=text)), calls
-)
-messages = st.one_of(
-    st.lists(user_blocks, max_size=3).map(lambda blocks: user(*blocks)),
-    st.builds(
-        lambda blocks, stop: answer(*blocks, stop=stop),
-        st.lists(answer_blocks, max_size=4),
-        st.sampled_from(["stop", "length", "tool_use", "refusal", "error", "aborted"]),
-    ),
-    st.builds(lambda call_id, texts: result(call_id, *texts), CALL_IDS, RESULT_TEXTS),
-)
-histories = st.lists(messages, max_size=10)
 
 
 @settings(max_examples=100, deadline=None)
@@ -258,3 +193,22 @@ def test_clean_text_joins_what_belongs_together_and_keeps_good_text_itself() -> 
     assert clean_text(text) is text
     assert clean_text("\ud83d\ude00") == "😀"
     assert clean_text("\ud83d") == "\ufffd"
+
+
+# --- what a server has in its cache ---------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(runs, st.booleans(), st.integers(0, 40))
+def test_a_request_begins_with_all_messages_of_the_one_before(
+    history: list[Message], images: bool, shortened: int
+) -> None:
+    """Whatever runs came to, with and without a summary in front: the request before each answer counts."""
+    place = next((p for p in cuts(history, 0) if p >= shortened), None)
+    memory = None
+    if place is not None:
+        memory = Memory(seen=place, text="The summary.", through=history[place - 1].message_id)
+    asked = [n for n in range(place or 1, len(history)) if isinstance(history[n], AssistantMessage)]
+    requests = [project(history[:n], memory, images=images) for n in [*asked, len(history)]]
+    for before, after in pairwise(requests):
+        assert after[: len(before)] == before

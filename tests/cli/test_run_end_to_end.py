@@ -177,3 +177,16 @@ def test_a_command_that_no_rule_can_cover_says_so_by_naming_none(place: Place) -
     _, _, err = place.run(call("bash", command="cat .env > x"), text("No."), options=("--trust",))
     assert "--mode full --allow-full would allow it" in err
     assert "agentd permissions" not in err
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_conversation_that_is_made_shorter_says_so_in_a_line(place: Place, works: bool) -> None:
+    looks = [call("list_directory") for _ in range(3)]
+    too_long = {"content": [], "error": {"kind": "context_overflow", "message": "The prompt is too long."}}
+    more = [text("## Goal\nTo look."), text("Done.")] if works else [too_long]
+    code, out, err = place.run(*looks, too_long, *more, options=("--trust",))
+    assert (code, out) == ((0, "Done.\n") if works else (1, ""))
+    if works:
+        assert "(the conversation was made shorter: " in err
+    else:
+        assert "The conversation could not be made shorter: The prompt is too long." in err

@@ -35,6 +35,13 @@ SIBLINGS = {
     "gemini": "gemini-3-flash",
 }
 """For each API another model of the same server, which must not see what the first thought as its own."""
+SMALL_MODELS = {
+    "openai-chat": "chat-model-mini",
+    "openai-responses": "gpt-5-nano",
+    "anthropic": "claude-haiku-4-5",
+    "gemini": "gemini-3-flash-lite",
+}
+"""For each API a model with a window of 64,000 tokens."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +90,13 @@ def configure(home: Home, servers: dict[str, ModelServer]) -> None:
             f'api_key_env = "EVERY_API_KEY"\n'
             + "".join(
                 f'[providers.at-{api}.models."{model}"]\n'
-                "context_window = 200000\nreasoning = true\nimages = true\n"
-                for model in (MODELS[api], SIBLINGS[api])
+                f"context_window = {window}\nreasoning = true\nimages = true\n"
+                for model, window in (
+                    (MODELS[api], 200_000),
+                    (SIBLINGS[api], 200_000),
+                    (SMALL_MODELS[api], 64_000),
+                    ("tiny", 20_000),
+                )
             )
             for api, server in servers.items()
         )

@@ -24,6 +24,7 @@ SCRIPT = [
         ],
     },
     {"chunkSize": 100, "content": [{"type": "text", "text": "One file."}]},
+    {"content": [{"type": "text", "text": "## Goal\nTo know what is in the folder."}]},
 ]
 
 

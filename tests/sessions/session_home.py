@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 
 from agentd.agent.host import Engine
 from agentd.config.command_rules import CommandRules
+from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
@@ -75,9 +76,13 @@ class FakeFace:
 
 
 class FakeEngines:
-    """Every model is played by the provider of tests, or by another one set for its name."""
+    """Every model is played by the provider of tests, or by another one set for its name.
+
+    `window` is the context window of the models that the former plays.
+    """
 
     def __init__(self) -> None:
+        self.window: int | None = None
         self.scripted = Scripted()
         self.others: dict[str, Provider] = {}
         self.windows: dict[str, int] = {}
@@ -88,7 +93,7 @@ class FakeEngines:
             return Engine(Model(provider, name), self.others[provider], effort)
         if provider != "scripted":
             raise RpcError("noModel", f'There is no model "{model}".')
-        return Engine(Model(provider, name, images=True), self.scripted, effort)
+        return Engine(Model(provider, name, images=True, context_window=self.window), self.scripted, effort)
 
     def learn_window(self, model: Model, tokens: int) -> Model:
         self.windows[model.id] = tokens
@@ -107,6 +112,7 @@ class FakeSettings:
         self.max_turns: int | None = None
         self.problems: tuple[Any, ...] = ()
         self.written = CommandRules()
+        self.compaction = CompactionSettings()
 
     def trusts(self, root: Path) -> bool:
         return self.trusted

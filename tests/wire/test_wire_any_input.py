@@ -19,6 +19,7 @@ METHODS = [
     "agentd/session/update",
     "agentd/session/attach",
     "agentd/session/export",
+    "agentd/session/compact",
     "agentd/session/close",
     "agentd/models",
     "agentd/session/delete",
@@ -45,7 +46,7 @@ NAMES = [
     "wait", "whenBusy", "maxTurns", "requestId", "optionId", "provider", "secret", "text", "type", "uri",
     "textDocument", "contentChanges", "range", "start", "end", "line", "character", "version", "event",
     "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted", "ruleId",
-    "op", "index", "afterSeq", "keepQueue",
+    "op", "index", "afterSeq", "keepQueue", "instructions",
 ]  # fmt: skip
 
 TEXTS = st.one_of(

@@ -1,0 +1,82 @@
+"""What a model is told of a session: `agent.host.Conversation`, in a run, and for a summary."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agentd.agent.instructions import system_prompt
+from agentd.config.compaction_settings import CompactionSettings
+from agentd.config.sources import Sources
+from agentd.protocol.events import Memory
+from agentd.protocol.messages import Message, TodoItem
+from agentd.protocol.text import clean_text
+from agentd.providers.base import Model
+from agentd.sessions.house import House
+from agentd.sessions.log import SessionLog
+from agentd.tools.base import Toolbox
+from agentd.workspace.paths import WorkspaceError, path_of
+
+DAMAGED = (
+    "Parts of this conversation were lost and are not shown to you. Where something seems to be missing, "
+    "look at the files or ask."
+)
+"""What the model is told where lines of the journal could not be read."""
+
+
+class SessionConversation:
+    """The session's side of a conversation with a model."""
+
+    def __init__(self, root: Path, log: SessionLog, house: House) -> None:
+        self._root = root
+        self._log = log
+        self._house = house
+
+    @property
+    def sources(self) -> Sources:
+        """Time and ids."""
+        return self._house.sources
+
+    @property
+    def transcript(self) -> Sequence[Message]:
+        """All messages, oldest first."""
+        return self._log.state.messages
+
+    @property
+    def memory(self) -> Memory | None:
+        """What requests show of a history that was made shorter."""
+        return self._log.state.memory
+
+    @property
+    def todo(self) -> Sequence[TodoItem]:
+        """The to-do list."""
+        return self._log.state.todo
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools."""
+        return self._house.toolbox
+
+    @property
+    def compaction(self) -> CompactionSettings:
+        """When the history is made shorter by itself."""
+        return self._house.settings.compaction
+
+    def system_prompt(self) -> str:
+        """What the model is told first."""
+        told = system_prompt(self._root)
+        return f"{told}\n\n{DAMAGED}" if self._log.state.damage else told
+
+    def place_of(self, uri: str) -> str:
+        """A file as the model names it: by its path in the workspace, where it is there."""
+        try:
+            path = path_of(uri)
+        except WorkspaceError:
+            return uri
+        return clean_text(str(path.relative_to(self._root) if path.is_relative_to(self._root) else path))
+
+    def learn_window(self, model: Model, tokens: int) -> Model:
+        """A server has said how large a model's context window is; gives the model as it is known now."""
+        return self._house.engines.learn_window(model, tokens)
+
+    async def room(self) -> None:
+        """Wait for a slow client."""
+        await self._log.room()
