@@ -41,6 +41,7 @@ from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.queue import PromptQueue
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
+from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.paths import path_of
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
@@ -61,7 +62,8 @@ LOOK_SECONDS = 0.5
 class Ground:
     """What all runs of a session stand on.
 
-    `seen` is what the model has seen of files, `shell` what its commands have left.
+    `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
+    were before.
     """
 
     root: Path
@@ -71,6 +73,7 @@ class Ground:
     shell: Shell
     prompt_watch: PromptWatch
     queue: PromptQueue
+    checkpoints: Checkpoints
     seen: SeenFiles = field(default_factory=SeenFiles)
 
 
@@ -221,6 +224,7 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
+            checkpoint=self._ground.checkpoints.of(self.prompt_id),
         )
 
     def claim_steer(self) -> bool:
