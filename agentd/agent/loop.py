@@ -224,8 +224,6 @@ class Loop:
         try:
             request, end = await self._ask(engine)
         except ProviderError as error:
-            if error.context_limit is not None:
-                self._host.learn_window(engine.model, error.context_limit)
             outcome = _Outcome("error", error.to_run_error())
             ending = _Ending(error.usage, error_message=error.message)
             return await self._message_end(exchange.said(), "error", outcome, ending), set()
@@ -248,16 +246,20 @@ class Loop:
         except ProviderError as error:
             if error.kind != "context_overflow":
                 raise
-            if error.context_limit is not None:
-                engine = replace(engine, model=self._host.learn_window(engine.model, error.context_limit))
-                self._engine = engine
+            engine = self._engine or engine  # with the window that the failure told
             await self._compactor.after_overflow(engine, error)
         await self._exchange.take_back()
         return await self._send(engine)
 
     async def _send(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
         request = request_for(self._host, engine)
-        return request, await self._exchange.ask(engine, request)
+        try:
+            return request, await self._exchange.ask(engine, request)
+        except ProviderError as error:
+            if error.context_limit is not None:
+                known = self._host.learn_window(engine.model, error.context_limit)
+                self._engine = replace(engine, model=known)
+            raise
 
     async def _warn_of_cut_prompt(self, request: ModelRequest, usage: Usage | None) -> None:
         """Tell the user, once for each model, where its server did not read all that it was sent."""

@@ -148,7 +148,7 @@ def parsed(path: Path, text: str) -> tuple[Document, dict[str, Any]]:
 def _line_of(error: ValueError, text: str) -> int:
     """The 0-based line of a syntax error, which Python 3.11 says in words only."""
     said = re.search(r"\(at line (\d+)", str(error))
-    return int(said[1]) - 1 if said else max(len(text.splitlines()) - 1, 0)
+    return int(said[1]) - 1 if said else text.removesuffix("\n").count("\n")
 
 
 # --- what it says ---------------------------------------------------------------------------------

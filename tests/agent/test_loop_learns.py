@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from agent.event_order import words
 from agent.loop_host import MemoryHost, Play, text
+from agent.test_compaction import history
 
+from agentd.agent.tokens import of_messages
 from agentd.protocol.events import Notice
 from agentd.protocol.messages import Usage
 from agentd.providers.base import Model, ProviderError, StreamEnd, TextDelta
@@ -68,3 +70,26 @@ async def test_the_window_that_a_failure_tells_is_known_to_the_next_turn(
     end = await host.run()
     assert end.usage is not None
     assert end.usage.context_window == window
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_history_is_made_shorter_for_the_window_that_the_failure_told(fails: bool) -> None:
+    def failure(limit: int) -> ProviderError:
+        return ProviderError("context_overflow", "fake: too long", context_limit=limit, code="too_long")
+
+    summary = [failure(4000)] if fails else text("## Goal\nTo go on.")
+    host = MemoryHost([failure(10_000)], summary, *([] if fails else [counting(7)]))
+    host.messages = history(turns=60, size=4000)
+    end = await host.run("go on")
+    asked = host.provider.requests[1]
+    assert of_messages(asked.messages) < 10_000, "the history has six times as much"
+    assert asked.model.context_window == 10_000
+    assert end.stop_reason == ("error" if fails else "stop")
+    if fails:
+        assert end.error is not None
+        assert end.error.code == "too_long"
+        assert "Making the conversation shorter failed" in end.error.message
+        assert host.model.context_window == 4000
+    else:
+        assert end.usage is not None
+        assert end.usage.context_window == 10_000, "in the very turn"

@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from providers.conversation import PIXEL, assistant, result, thinking, user
 
-from agentd.agent.prompt_cut import Exchanged, PromptWatch, is_cut, measured
+from agentd.agent.prompt_cut import Exchanged, PromptWatch, Sizes, is_cut, measured
 from agentd.protocol.events import Notice
-from agentd.protocol.messages import Message, Usage
+from agentd.protocol.messages import Message, TextContent, Usage
 from agentd.providers.base import Model, ModelRequest, ToolSpec
 
 OLLAMA = Model("ollama", "qwen3", cuts_prompts=True)
@@ -233,6 +233,22 @@ def test_what_a_failed_answer_stands_behind_was_sent_before() -> None:
     assert measure(asked).fresh == 10_000
     assert measure(asked, transcript=[asked, failed]).fresh == 0
     assert measure(asked, resent=True).fresh == 0
+
+
+def test_of_what_a_compaction_left_out_only_the_note_counts() -> None:
+    output = result("c", words(80_000)).model_copy(update={"message_id": "r1"})
+    cleared = output.model_copy(update={"content": (TextContent(text="[left out]"),)})
+    asked, sizes = user("what is in it?"), Sizes()
+    transcript = [asked, output]
+    whole = ModelRequest(OLLAMA, "", (asked, output), ())
+    first = measured(whole, transcript, Usage(input=1), sizes=sizes)
+    assert (first.sent, first.fresh) == (10_001, 10_001)
+    left = measured(
+        replace(whole, messages=(asked, cleared)), [*transcript, user("?")], Usage(input=1), sizes=sizes
+    )
+    assert (left.sent, left.fresh) == (2, 2)
+    gone = measured(replace(whole, messages=(asked,)), transcript, Usage(input=1), sizes=sizes)
+    assert (gone.sent, gone.fresh) == (1, 1)
 
 
 def test_of_an_image_nobody_knows_how_many_tokens_it_is() -> None:

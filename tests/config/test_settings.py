@@ -266,7 +266,13 @@ def test_what_is_no_readable_text_file_is_an_error_and_never_waited_for(tmp_path
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [('mode = "ask"\nmodel = ', 2), ('mode = "ask"\nmode = "ask"\n', 2), ("[a\nb = 1", 1), ("a", 1)],
+    [
+        ('mode = "ask"\nmodel = ', 2),
+        ('mode = "ask"\nmode = "ask"\n', 2),
+        ("[a\nb = 1", 1),
+        ("a", 1),
+        ("'\x0c\x850", 1),  # neither of which ends a line in TOML
+    ],
 )
 def test_a_syntax_error_is_named_with_its_line(path: Path, text: str, line: int) -> None:
     settings = loaded(path, text)

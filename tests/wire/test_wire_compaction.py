@@ -104,6 +104,24 @@ def test_prompts_are_refused_during_a_summary_and_the_other_way_round(
     chat.result(prompt)
 
 
+def test_a_prompt_can_wait_for_the_end_of_a_summary(daemon: Daemon, shared_home: Home) -> None:
+    chat = worked(daemon, shared_home, HANG, reply("here again"))
+    compacting = start_compacting(shared_home, chat)
+    waiting = chat.prompt_params("go on", whenBusy="queue")
+    assert daemon.call("agentd/prompt", {**waiting, "wait": "accepted"})["outcome"] == "queued"
+    assert [each["promptId"] for each in chat.get()["queue"]] == [waiting["promptId"]]
+    assert chat.cancel(keepQueue=True)["restored"] == []
+    assert daemon.response(compacting)["result"]["outcome"] == "aborted"
+    assert daemon.call("agentd/prompt", waiting)["text"] == "here again"
+    messages = list(daemon.messages)
+    answered = next(n for n, message in enumerate(messages) if message.get("id") == compacting)
+    last_start = max(
+        n for n, m in enumerate(messages) if m.get("params", {}).get("event", {}).get("type") == "agent_start"
+    )
+    assert answered < last_start
+    assert_well_formed(chat.notifications())
+
+
 def test_a_session_that_does_not_exist_cannot_be_summed_up(daemon: Daemon) -> None:
     error = daemon.refused("agentd/session/compact", {"sessionId": "s_none"})
     assert error["data"]["kind"] == "sessionNotFound"
