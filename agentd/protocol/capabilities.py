@@ -48,6 +48,9 @@ FEATURES: dict[str, Any] = {
     "steer": True,
     "attach": True,
     "compaction": True,
+    "fork": True,
+    "rewind": True,
+    "diff": True,
 }
 """Optional parts of the protocol that work in this version."""
 
