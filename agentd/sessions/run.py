@@ -24,6 +24,7 @@ from agentd.protocol.events import (
     MessageEnd,
     MessageStart,
     MessageUpdate,
+    Notice,
     PermissionResolved,
     PromptSettings,
     TodoChanged,
@@ -43,6 +44,7 @@ from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.paths import path_of
+from agentd.workspace.prompt_checkpoint import PromptCheckpoint
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
 
@@ -75,6 +77,7 @@ class Ground:
     queue: PromptQueue
     checkpoints: Checkpoints
     seen: SeenFiles = field(default_factory=SeenFiles)
+    told: set[str] = field(default_factory=set)
 
 
 class Run(SessionConversation):
@@ -224,8 +227,14 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
-            checkpoint=self._ground.checkpoints.of(self.prompt_id),
+            checkpoint=PromptCheckpoint(self._ground.checkpoints, self.prompt_id, self._tell_once),
         )
+
+    def _tell_once(self, message: str) -> None:
+        """Tell the user something that is so for all of the session."""
+        if message not in self._ground.told:
+            self._ground.told.add(message)
+            self._log.record(Notice(severity="info", message=message), self.prompt_id)
 
     def claim_steer(self) -> bool:
         """Whether the user wants something said in this run before it ends."""

@@ -17,15 +17,20 @@ import shutil
 import stat
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from agentd.workspace.beneath import directory
 from agentd.workspace.files import Snapshot
-from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.paths import Place
 
 Parts = tuple[str, ...]
 """The components of a file's path below the workspace folder."""
@@ -79,6 +84,10 @@ class Checkpoint(Protocol):
         """A context in which the file is changed. Raises WorkspaceError `storage` before anything is."""
         ...
 
+    def watching(self, root: Path) -> AbstractAsyncContextManager[None]:
+        """A context in which a command runs that may change any file of the workspace."""
+        ...
+
 
 class NoCheckpoint:
     """Keeps nothing: for tools outside of a session."""
@@ -86,6 +95,11 @@ class NoCheckpoint:
     @contextmanager
     def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
         """Nothing is kept."""
+        yield
+
+    @asynccontextmanager
+    async def watching(self, root: Path) -> AsyncIterator[None]:
+        """Nothing is looked at."""
         yield
 
 
@@ -156,19 +170,19 @@ class Checkpoints:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def of(self, prompt_id: str) -> "PromptCheckpoint":
-        """What keeps the files that this prompt changes."""
-        return PromptCheckpoint(self, prompt_id)
-
-    def record(self, changes: Sequence[Change], contents: Mapping[str, bytes]) -> None:
+    def record(
+        self, changes: Sequence[Change], contents: Mapping[str, bytes], *, at_once: bool = True
+    ) -> None:
         """Have changes on the disk that are about to be made, and the contents (by digest) that they need.
 
+        Without `at_once`, for changes that were made already, a power cut may take their contents away again.
         Raises OSError; what is written of it by then does no harm.
         """
         with self._lock:
             self._read()
             self._make_folder()
-            self._store({digest: data for digest, data in contents.items() if not self._needed[digest]})
+            new = {digest: data for digest, data in contents.items() if not self._needed[digest]}
+            self._store(new, at_once)
             self._append(changes)
             old = {
                 last.after.digest
@@ -179,13 +193,14 @@ class Checkpoints:
                 self._take(change)
             self._give_up(old)
 
-    def _store(self, contents: Mapping[str, bytes]) -> None:
+    def _store(self, contents: Mapping[str, bytes], at_once: bool) -> None:
         for digest, data in contents.items():
             temporary = self._folder / f"{digest}.new"
             with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if at_once:
+                    os.fsync(file.fileno())
             temporary.rename(self._folder / digest)
         if contents:
             _sync_folder(self._folder)
@@ -259,53 +274,6 @@ class Checkpoints:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
-
-
-@dataclass(frozen=True)
-class PromptCheckpoint:
-    """`Checkpoint` of one prompt."""
-
-    checkpoints: Checkpoints
-    prompt_id: str
-
-    @contextmanager
-    def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
-        """See `Checkpoint`. Where the change fails, that is recorded as well."""
-        old, digest = state_of(before), hashlib.sha256(after).hexdigest()
-        new = FileState(digest, old.mode if old is not None else None)
-        made = _missing_folders(place) if before is None else 0
-        change = Change(self.prompt_id, place.parts, old, new, made=made)
-        contents = {digest: after, **({old.digest: before.data} if old is not None and before else {})}
-        try:
-            self.checkpoints.record([change], contents)
-        except OSError as error:
-            raise not_kept(place, error) from error
-        try:
-            yield
-        except BaseException:
-            with suppress(OSError):
-                self.checkpoints.record([Change(self.prompt_id, place.parts, new, old)], contents)
-            raise
-
-
-def not_kept(place: Place, error: OSError) -> WorkspaceError:
-    """The refusal of a change that could not be taken back."""
-    return WorkspaceError(
-        "storage",
-        f"'{place.shown}' was not changed, as what it was before could not be kept in agentd's data folder: "
-        f"{error.strerror}.",
-    )
-
-
-def _missing_folders(place: Place) -> int:
-    """How many of the folders that a place lies in are not there."""
-    for depth in range(len(place.parts) - 1, 0, -1):
-        try:
-            with directory(place.root, place.parts[:depth]):
-                return len(place.parts) - 1 - depth
-        except OSError:
-            continue
-    return len(place.parts) - 1
 
 
 # --- the index ------------------------------------------------------------------------------------

@@ -197,8 +197,9 @@ def test_a_rewind_after_a_restart_is_the_same(home: Home) -> None:
 def test_a_busy_session_is_not_rewound(author: Author) -> None:
     change_and_make(author)
     model = author.home.script(reply("x", delayMs=60_000))
+    since = len(author.daemon.messages)
     running = author.chat.start("wait", promptId="long", model=model)
-    author.chat.event("agent_start", since=len(author.daemon.messages) - 1)
+    author.chat.event("agent_start", since)
     error = author.refused("rewind", promptId="one", scope="files")
     assert error["data"]["kind"] == "sessionBusy"
     author.chat.cancel()

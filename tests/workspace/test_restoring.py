@@ -9,6 +9,7 @@ import pytest
 from agentd.workspace import files, restoring
 from agentd.workspace.checkpoints import Checkpoints, Parts, folder_beside, sweep
 from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.prompt_checkpoint import PromptCheckpoint
 from agentd.workspace.write_notes import WriteNotes
 
 NOTES = WriteNotes()
@@ -41,7 +42,7 @@ class Work:
     def change(self, prompt_id: str, name: str, text: str) -> None:
         place = self.place(name)
         before = files.read_if_present(place)
-        with self.checkpoints.of(prompt_id).changing(place, before, text.encode()):
+        with PromptCheckpoint(self.checkpoints, prompt_id).changing(place, before, text.encode()):
             files.write(place, text.encode(), before)
 
     def files(self) -> dict[str, str]:
@@ -129,7 +130,7 @@ def test_what_somebody_wrote_over_a_rewind_that_was_cut_stays(
 def test_a_change_that_a_kill_prevented_is_no_conflict(work: Work) -> None:
     checkpoints, place = work.checkpoints, work.place("a.txt")
     before = files.read(place)
-    checkpoints.of("p").changing(place, before, b"never written").__enter__()
+    PromptCheckpoint(checkpoints, "p").changing(place, before, b"never written").__enter__()
     assert {step.conflict for step in work.steps(work.checkpoints)} == {None}
     restoring.restore(work.checkpoints, "r", work.steps(work.checkpoints), NOTES)
     assert work.files() == work.before
@@ -138,7 +139,10 @@ def test_a_change_that_a_kill_prevented_is_no_conflict(work: Work) -> None:
 def test_a_change_that_failed_is_none(work: Work) -> None:
     place = work.place("a.txt")
     before = files.read(place)
-    with pytest.raises(RuntimeError), work.checkpoints.of("p").changing(place, before, b"never"):
+    with (
+        pytest.raises(RuntimeError),
+        PromptCheckpoint(work.checkpoints, "p").changing(place, before, b"never"),
+    ):
         raise RuntimeError
     (want,) = (w for w in restoring.wanted(work.checkpoints.changes(), {"p"}) if w.parts == place.parts)
     assert want.is_whole
