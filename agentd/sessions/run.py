@@ -227,7 +227,12 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
-            checkpoint=PromptCheckpoint(self._ground.checkpoints, self.prompt_id, self._tell_once),
+            checkpoint=PromptCheckpoint(
+                self._ground.checkpoints,
+                self.prompt_id,
+                self._tell_once,
+                hidden=self._house.spills.parent if self._house.spills is not None else None,
+            ),
         )
 
     def _tell_once(self, message: str) -> None:

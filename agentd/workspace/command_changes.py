@@ -52,18 +52,19 @@ class Picture:
     found: dict[Parts, tuple[_Signature, Snapshot]]
     large: frozenset[Parts]
     folders: frozenset[Parts]
+    hidden: Parts | None
     changes: int
 
 
-def look(checkpoints: Checkpoints, root: Path) -> Picture:
-    """The workspace before a command. Blocks. Raises TooLarge or OSError."""
+def look(checkpoints: Checkpoints, root: Path, hidden: Path | None = None) -> Picture:
+    """The workspace before a command, without the folder `hidden`. Blocks. Raises TooLarge or OSError."""
     deadline = time.monotonic() + SECONDS
     found: dict[Parts, tuple[_Signature, Snapshot]] = {}
     large: set[Parts] = set()
     room = MOST_BYTES
     changes = len(checkpoints.changes())
     with directory(root, ()) as fd:
-        walk = _Walk(fd)
+        walk = _Walk(fd, _below(root, hidden))
         for number, parts in enumerate(walk.files(())):
             if number >= MOST_FILES or time.monotonic() > deadline:
                 raise TooLarge
@@ -77,7 +78,7 @@ def look(checkpoints: Checkpoints, root: Path) -> Picture:
                 if room < 0:
                     raise TooLarge
                 found[parts] = (_signature(snapshot.status), snapshot)
-    return Picture(root, found, frozenset(large), frozenset(walk.folders), changes)
+    return Picture(root, found, frozenset(large), frozenset(walk.folders), walk.hidden, changes)
 
 
 def keep(checkpoints: Checkpoints, before: Picture, origin: str) -> None:
@@ -89,7 +90,7 @@ def keep(checkpoints: Checkpoints, before: Picture, origin: str) -> None:
     changes: list[Change] = []
     contents: dict[str, bytes] = {}
     with directory(root, ()) as fd:
-        names = _names(fd)
+        names = _names(_Walk(fd, before.hidden))
         for parts in sorted({*names, *before.found}):
             if parts in before.large:
                 continue
@@ -119,15 +120,22 @@ def keep(checkpoints: Checkpoints, before: Picture, origin: str) -> None:
 
 
 class _Walk(Walk):
-    """A walk that remembers the folders it came through."""
+    """A walk that remembers the folders it came through, and leaves out one."""
 
-    def __init__(self, root_fd: int) -> None:
+    def __init__(self, root_fd: int, hidden: Parts | None) -> None:
         super().__init__(root_fd)
+        self.hidden = hidden
         self.folders: set[Parts] = set()
 
     def _entries(self, folder: Parts) -> list[tuple[str, bool]]:
         self.folders.add(folder)
-        return super()._entries(folder)
+        return [entry for entry in super()._entries(folder) if (*folder, entry[0]) != self.hidden]
+
+
+def _below(root: Path, folder: Path | None) -> Parts | None:
+    """The path of a folder from the root; None where it is not below."""
+    real = Path(os.path.realpath(folder)) if folder is not None else None
+    return real.relative_to(root).parts if real is not None and real.is_relative_to(root) else None
 
 
 def _made(parts: Parts, folders: frozenset[Parts]) -> int:
@@ -145,9 +153,9 @@ def _last(changes: Iterable[Change]) -> dict[Parts, FileState | None]:
     return {change.parts: change.after for change in changes}
 
 
-def _names(fd: int) -> Sequence[Parts]:
+def _names(walk: Walk) -> Sequence[Parts]:
     found = []
-    for parts in Walk(fd).files(()):
+    for parts in walk.files(()):
         found.append(parts)
         if len(found) > 2 * MOST_FILES:
             log.warning("a command made so many files that only %d of them are kept", len(found))

@@ -25,11 +25,16 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class PromptCheckpoint:
-    """`Checkpoint` of one prompt. `tell` is told, in a sentence, where commands cannot be seen."""
+    """`Checkpoint` of one prompt.
+
+    `tell` is told, in a sentence, where commands cannot be seen. `hidden` is agentd's own folder of data,
+    which may lie in a workspace and is none of its files.
+    """
 
     checkpoints: Checkpoints
     prompt_id: str
     tell: Callable[[str], None] = log.warning
+    hidden: Path | None = None
 
     @contextmanager
     def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
@@ -65,7 +70,7 @@ class PromptCheckpoint:
     async def _look(self, root: Path) -> Picture | None:
         try:
             return await anyio.to_thread.run_sync(
-                command_changes.look, self.checkpoints, root, abandon_on_cancel=True
+                command_changes.look, self.checkpoints, root, self.hidden, abandon_on_cancel=True
             )
         except TooLarge:
             self.tell(command_changes.UNSEEN)

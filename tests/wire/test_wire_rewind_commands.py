@@ -101,3 +101,12 @@ def test_where_a_workspace_is_too_large_for_that_the_user_is_told_once(author: A
     assert ["rewind" in notice["event"]["message"] for notice in notices] == [True]
     assert author.rewind("one")["files"] == []
     assert author.files()["kept.txt"] == "new\n"
+
+
+def test_agentds_own_data_in_a_workspace_is_none_of_its_files(home: Home) -> None:
+    author = Author(home.start("--allow-full"), home, home.path)
+    author.does("one", bash("echo new > kept.txt"))
+    changed = author.ask("diff", promptId="one")["files"]
+    assert not [file["uri"] for file in changed if "/data/" in file["uri"]]
+    assert "kept.txt" in told(author.rewind("one"))
+    assert author.texts() == ["do one", "done one"]
