@@ -29,6 +29,7 @@ from agentd.agent.tool_calls import (
     execute,
     normalise,
 )
+from agentd.agent.unread_calls import names_unread_call, unread_call_notice
 from agentd.agent.usage import add_spent, add_usage, measured, spent
 from agentd.protocol.events import (
     AgentEnd,
@@ -39,6 +40,7 @@ from agentd.protocol.events import (
     MessageEnd,
     MessageHead,
     MessageStart,
+    Notice,
     PromptSettings,
     ToolExecutionEnd,
     TurnEnd,
@@ -50,6 +52,7 @@ from agentd.protocol.messages import (
     MessageStop,
     RunError,
     RunStop,
+    TextContent,
     ToolCall,
     ToolResultMessage,
     Usage,
@@ -232,8 +235,13 @@ class Loop:
         ending = _Ending(end.usage, provider_data=end.provider_data)
         if any(isinstance(block, ToolCall) for block in content):
             return await self._message_end(content, "length" if cut else "tool_use", None, ending), cut
+        await self._tell_of_unread_call(content)
         stop = "stop" if end.stop == "tool_use" else end.stop  # a promise of calls without any is an answer
-        return await self._message_end(content, stop, _Outcome(stop), ending), cut
+        refused = None
+        if end.reason is not None:
+            refused = RunError(kind="refusal", message=end.reason, retryable=False)
+            ending = replace(ending, error_message=end.reason)
+        return await self._message_end(content, stop, _Outcome(stop, refused), ending), cut
 
     async def _ask(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
         """Ask the model, with a history made shorter where it is too long for it; give what was asked, too.
@@ -268,6 +276,15 @@ class Loop:
         if notice is not None:
             await self._room()
             await host.emit(notice, cutsPrompts=request.model.id)
+
+    async def _tell_of_unread_call(self, content: Sequence[AssistantBlock]) -> None:
+        """Tell the user where an answer is a call in words, which nobody will run."""
+        text = "".join(block.text for block in content if isinstance(block, TextContent))
+        if names_unread_call(text, [tool.name for tool in self._host.toolbox.tools]):
+            assert self._engine is not None
+            await self._room()
+            message = unread_call_notice(self._engine.model.id)
+            await self._host.emit(Notice(severity="warning", message=message))
 
     async def _message_end(
         self,

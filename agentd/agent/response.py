@@ -1,5 +1,6 @@
 """One model response as it grows: stream events in, live deltas and finally the message's blocks out."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -26,6 +27,10 @@ def parse_arguments(text: str) -> dict[str, Any]:
         raise ArgumentsError(f"arguments must be valid JSON ({error})") from None
     if not isinstance(value, dict):
         raise ArgumentsError("arguments must be a JSON object")
+    try:
+        json.dumps(value, allow_nan=False)  # 1e400 is read as infinity, which cannot be said again
+    except ValueError:
+        raise ArgumentsError("arguments must be valid JSON (number out of range)") from None
     return value
 
 

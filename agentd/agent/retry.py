@@ -76,7 +76,8 @@ def after(error: ProviderError, attempt: int, jitter: float) -> Wait | GiveUp:
 
 def _too_long(error: ProviderError, retry_after_ms: int) -> ProviderError:
     minutes, seconds = divmod(round(retry_after_ms / 1000), 60)
-    wait = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    hours, minutes = divmod(minutes, 60)
+    wait = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
     return ProviderError(
         error.kind,
         f"{error.message.rstrip('.')}. The server asks to wait {wait}: try again then.",

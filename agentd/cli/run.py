@@ -326,13 +326,15 @@ def _json_line(value: dict[str, Any]) -> str:
 def _ending(result: "PromptResult") -> tuple[str | None, int]:
     """What is said about how the run ended, and the exit code."""
     reason = result.error.message if result.error is not None else "It gave no reason."
+    refused = "The model refused." if result.text and result.error is None else f"The model refused. {reason}"
+    turns = "1 turn" if result.turns == 1 else f"{result.turns} turns"
     endings: dict[str, tuple[str | None, int]] = {
         "stop": (None, 0),
         "length": ("The answer was cut at the model's output limit.", 0),
-        "refusal": (f"The model refused. {reason}", 1),
+        "refusal": (refused, 1),
         "error": (f"The run failed: {reason}", 1),
         "interrupted": ("The daemon stopped before the end of the run.", 1),
-        "max_turns": (f"Stopped after {result.turns} turns, the most this run may take (--max-turns).", 3),
+        "max_turns": (f"Stopped after {turns}, the most this run may take (--max-turns).", 3),
         "aborted": ("Cancelled.", 130),
     }
     return endings[result.stop_reason]

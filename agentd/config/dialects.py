@@ -15,6 +15,7 @@ FLAGS: Mapping[str, Mapping[str, Kind]] = {
         "max_tokens_field": ("max_tokens", "max_completion_tokens", "none"),
         "system_role": ("system", "developer"),
         "empty_content": ("null", "text"),
+        "stream": bool,
         "stream_options": bool,
         "strict_tools": bool,
         "parallel_tool_calls": bool,

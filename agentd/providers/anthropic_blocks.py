@@ -16,9 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentd.protocol.messages import AssistantMessage, TextContent, ToolCall
-from agentd.protocol.text import clean_text
 from agentd.providers.base import StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
-from agentd.providers.json_text import parse_json
+from agentd.providers.json_text import parse_json, storable
 
 _SHOWN = frozenset({"text", "thinking", "tool_use"})
 _GROWING = {
@@ -142,14 +141,7 @@ def replay_data(blocks: Iterable[Block], stop_details: Any) -> dict[str, Any] | 
         data["blocks"] = kept
     if isinstance(stop_details, Mapping):
         data["stopDetails"] = dict(stop_details)
-    return _storable(data) if data else None
-
-
-def _storable(data: dict[str, Any]) -> dict[str, Any]:
-    """The same with halves of characters joined, or replaced where the other half is missing."""
-    text = json.dumps(data, ensure_ascii=False)
-    cleaned = clean_text(text)
-    return data if cleaned == text else dict(json.loads(cleaned))
+    return storable(data) if data else None
 
 
 def blocks_of(message: AssistantMessage, kept: Any, *, unsigned: bool = False) -> list[dict[str, Any]]:

@@ -89,7 +89,17 @@ class MessagesDecoder:
         stop = _STOPS.get(raw or "", "stop")
         if stop == "stop" and calls:
             stop = "tool_use"
-        return StreamEnd(stop, usage, raw, replay_data(self._blocks, self._stop_details))
+        reason = self._refusal() if stop == "refusal" else None
+        return StreamEnd(stop, usage, raw, replay_data(self._blocks, self._stop_details), reason)
+
+    def _refusal(self) -> str | None:
+        """Why the model refused, of which `stop_details` tell a category and perhaps an explanation."""
+        details = self._stop_details if isinstance(self._stop_details, dict) else {}
+        category, explanation = _word(details.get("category")), _word(details.get("explanation"))
+        if not (category or explanation):
+            return None
+        said = explanation or "it does not answer this"
+        return self._peer.excerpt(f"{self._peer.provider}: {said}" + (f" ({category})" if category else ""))
 
     def _fail(self, failure: ProviderError) -> None:
         self._failure = failure

@@ -95,13 +95,15 @@ class StreamEnd:
     """The response is whole: always the last event of a stream that did not fail.
 
     `raw_stop` is the server's own word. `provider_data` is what this provider wants to see again with the
-    message (kept by the loop, opaque to everyone else).
+    message (kept by the loop, opaque to everyone else). `reason` is why the model refused, where it tells so
+    apart from its text; it is fit for the user.
     """
 
     stop: Literal["stop", "length", "tool_use", "refusal"]
     usage: Usage | None = None
     raw_stop: str | None = None
     provider_data: dict[str, Any] | None = None
+    reason: str | None = None
 
 
 StreamEvent = TextDelta | ThinkingDelta | ToolCallDelta | StreamEnd

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentd.protocol.messages import AssistantMessage, TextContent, ThinkingContent
+from agentd.providers.json_text import storable
 
 SIGNATURE = "thoughtSignature"
 
@@ -78,7 +79,8 @@ class KeptParts:
         if not self._worth:
             return None
         spoken = {part.block for part in self._parts if isinstance(part, _Piece) and part.blank is None}
-        return {"parts": [_told(part, spoken) if isinstance(part, _Piece) else part for part in self._parts]}
+        parts = [_told(part, spoken) if isinstance(part, _Piece) else part for part in self._parts]
+        return storable({"parts": parts})
 
 
 def _told(piece: _Piece, spoken: set[int | None]) -> dict[str, Any]:

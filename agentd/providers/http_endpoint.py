@@ -2,7 +2,8 @@
 
 Everything that every HTTP provider needs and no wire format decides. The environment's proxies and
 `SSL_CERT_FILE` or `SSL_CERT_DIR` count as httpx reads them, except that a server on this machine is never
-asked through a proxy. Redirects are not followed: the key goes to the configured host and to no other.
+asked through a proxy. The authorities in the bundles that other programs are told of (`EXTRA_BUNDLES`) are
+trusted beside those. Redirects are not followed: the key goes to the configured host and to no other.
 """
 
 import ipaddress
@@ -29,6 +30,8 @@ _HEADERS = {
     "Content-Type": "application/json",
     "User-Agent": f"agentd/{__version__}",
 }
+EXTRA_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+"""Variables that name certificates of a company's own, set for other programs on the same machine."""
 _AROUND_KEYS = "\"'\ufeff\u200b\u00a0" + string.whitespace
 _ERROR_BODY_BYTES = 64 * 1024
 _ERROR_BODY_SECONDS = 10.0
@@ -237,7 +240,7 @@ class Endpoint:
             plain = url.scheme == "http"
             timeout = httpx.Timeout(None, connect=self.timeouts.connect, pool=self.timeouts.connect)
             try:
-                verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else httpx.create_ssl_context()
+                verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else _trust()
                 self._client = self._new_client(
                     verify=verify,
                     timeout=timeout,
@@ -245,7 +248,7 @@ class Endpoint:
                     headers=_HEADERS,
                     trust_env=not _is_loopback(url.host),  # what is on this machine is behind no proxy
                 )
-            except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
+            except (OSError, ValueError, httpx.InvalidURL) as error:
                 raise ProviderError("network", f"{self.provider}: {_environment_fault(error)}") from error
         return self._client
 
@@ -270,14 +273,25 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
+def _trust() -> ssl.SSLContext:
+    """Whom to trust. Raises `OSError`."""
+    context = httpx.create_ssl_context()
+    for name in EXTRA_BUNDLES:
+        if bundle := os.environ.get(name):
+            is_folder = os.path.isdir(bundle)
+            context.load_verify_locations(
+                cafile=None if is_folder else bundle, capath=bundle if is_folder else None
+            )
+    return context
+
+
 def _environment_fault(error: Exception) -> str:
     """Why no client could be made: a fault in the environment, as no other setting of ours can cause one."""
     if isinstance(error, OSError):
-        for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
-            if value := os.environ.get(name):
-                return f"cannot read the certificates that {name} names ({value}): {describe(error)}."
-    if isinstance(error, ImportError):
-        return "the environment names a SOCKS proxy, which needs the package socksio: pip install socksio."
+        named = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", *EXTRA_BUNDLES) if os.environ.get(name)]
+        # The one that is not there, else the first: OpenSSL does not say which it could not read.
+        for name in sorted(named, key=lambda name: os.path.exists(os.environ[name])):
+            return f"cannot read the certificates that {name} names ({os.environ[name]}): {describe(error)}."
     return (
         f"cannot use the proxy that the environment names: {type(error).__name__}. "
         "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."

@@ -274,10 +274,8 @@ def _advice(peer: Peer, status: int | None, kind: ErrorKind, words: str) -> str:
     if kind == "auth":
         return f'check the API key of provider "{peer.provider}"'
     if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-        return (
-            f'asked {peer.url} for model "{peer.model}": check base_url, which usually ends in '
-            f'"{peer.usual_end}"'
-        )
+        asked = f'{peer.url} for model "{peer.model}"' if peer.model else peer.url
+        return f'asked {asked}: check base_url, which usually ends in "{peer.usual_end}"'
     return ""
 
 

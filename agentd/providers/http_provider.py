@@ -1,13 +1,14 @@
 """What the providers of all wire APIs have in common: an endpoint, a dialect, and how an answer is read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import httpx
 
 from agentd.providers.base import NO_HEADERS, Headers, ModelRequest
+from agentd.providers.cures import Cure, cured
 from agentd.providers.http_answer import Answer, Decoder
 from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Timeouts
 from agentd.providers.http_errors import Peer
@@ -39,6 +40,7 @@ class HttpProvider(ABC, Generic[D]):
         `headers` go with every request beside the API's own. `open_client` makes the HTTP client.
         """
         self._dialect = dialect if dialect is not None else self._plain()
+        self._learnt: dict[str, D] = {}  # by model: what it takes, where we know better
         self._base_url = base_url
         self._endpoint = Endpoint(
             name,
@@ -67,6 +69,31 @@ class HttpProvider(ABC, Generic[D]):
     async def aclose(self) -> None:
         """Close all connections."""
         await self._endpoint.aclose()
+
+    async def _ask(
+        self,
+        peer: Peer,
+        path: str,
+        body: Callable[[D], Mapping[str, Any]],
+        headers: Mapping[str, str],
+        cures: Iterable[Cure],
+    ) -> httpx.Response:
+        """Send the request in the dialect that is known of the model; give the answer's head.
+
+        What the server refuses and an answer does not depend on is left out from then on, for this model.
+        Raises `ProviderError`.
+        """
+        tried: set[str] = set()
+        while True:
+            dialect = self._learnt.get(peer.model, self._dialect)
+            response = await self._endpoint.post(peer, path, body(dialect), headers)
+            refusal = await self._endpoint.refusal(peer, response)
+            if refusal is None:
+                return response
+            better = cured(dialect, refusal, cures, tried)
+            if better is None:
+                raise refusal.error
+            self._learnt[peer.model] = better
 
     # --- what an API has of its own ---------------------------------------------------------------
 

@@ -4,11 +4,10 @@ The request is built in `openai_chat_request`, the answer read in `openai_chat_d
 in `http_endpoint` and `http_answer`; here they meet.
 """
 
-from http import HTTPStatus
-
 import httpx
 
 from agentd.providers.base import ModelRequest
+from agentd.providers.cures import Cure, not_taken
 from agentd.providers.http_endpoint import Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.http_provider import HttpProvider, key_header
@@ -20,11 +19,33 @@ __all__ = ["ChatDialect", "OpenAIChat", "Timeouts"]
 
 _PATH = "/chat/completions"
 
+_CURES = (
+    Cure("stream_options", False, r"stream_options"),
+    Cure(
+        "stream",
+        False,
+        not_taken("stream(?:ing)?") + r"|\bstream\b\W{1,6}(?:(?:must|has to) be |set to |only )?\W?false\b",
+    ),
+    # OpenAI's models that reason want the second name, older servers know the first alone.
+    Cure(
+        "max_tokens_field", "max_completion_tokens", r"\bmax_tokens\b[\s\S]{0,200}\bmax_completion_tokens\b"
+    ),
+    Cure("max_tokens_field", "max_tokens", not_taken("max_completion_tokens")),
+    Cure("prompt_cache_key", False, not_taken("prompt_cache_key")),
+    Cure("cache_markers", False, not_taken("cache_control")),
+    Cure("parallel_tool_calls", None, not_taken("parallel_tool_calls")),
+    Cure("strict_tools", False, not_taken("strict")),
+    Cure("system_role", "system", not_taken("developer")),
+    Cure(
+        "effort_form",
+        "none",
+        not_taken("reasoning_effort|reasoning|thinking|enable_thinking|chat_template_kwargs"),
+    ),
+)
+
 
 class OpenAIChat(HttpProvider[ChatDialect]):
     """A `Provider` over one base URL, for example "http://127.0.0.1:11434/v1"."""
-
-    _asks_usage = True
 
     def _plain(self) -> ChatDialect:
         return PLAIN
@@ -36,20 +57,6 @@ class OpenAIChat(HttpProvider[ChatDialect]):
         return ChatDecoder(peer)
 
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
-        """See `HttpProvider`.
-
-        Some servers refuse `stream_options`, without which others report no usage: it is left out once a
-        server has said so.
-        """
+        """See `HttpProvider`."""
         headers = key_header(peer.secret, self._dialect.auth)
-        while True:
-            asks_usage = self._asks_usage
-            body = chat_body(request, self._dialect, include_usage=asks_usage)
-            response = await self._endpoint.post(peer, _PATH, body, headers)
-            refusal = await self._endpoint.refusal(peer, response)
-            if refusal is None:
-                return response
-            bad = refusal.error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
-            if not (asks_usage and bad and "stream_options" in refusal.text):
-                raise refusal.error
-            self._asks_usage = False
+        return await self._ask(peer, _PATH, lambda dialect: chat_body(request, dialect), headers, _CURES)

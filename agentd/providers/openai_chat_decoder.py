@@ -30,7 +30,7 @@ from agentd.providers.http_errors import (
     unanswered_error,
     wrong_page_error,
 )
-from agentd.providers.json_text import parse_json
+from agentd.providers.json_text import parse_json, storable
 from agentd.providers.openai_stop import stop_of
 from agentd.providers.openai_usage import usage_of_chunk
 from agentd.providers.reasoning import Reasoning
@@ -39,6 +39,9 @@ from agentd.providers.surrogates import SurrogatePairs
 from agentd.providers.tool_fragments import ToolFragments
 
 _log = logging.getLogger(__name__)
+
+_OF_A_CALL = frozenset(("index", "id", "type", "function"))
+"""The fields of a call that are read here. What a server has beside them it wants to see again."""
 
 
 class ChatDecoder:
@@ -62,7 +65,8 @@ class ChatDecoder:
         self._refused = False
         self._reasoning = Reasoning()
         self._calls = ToolFragments(self._new_block)
-        self._call_extras: dict[int, Any] = {}
+        self._call_extras: dict[int, dict[str, Any]] = {}
+        self._extra: Any = None
         self._pairs = SurrogatePairs()
         self._logged_noise = False
 
@@ -116,7 +120,9 @@ class ChatDecoder:
         data = self._reasoning.replay()
         if self._call_extras:
             data["callExtras"] = [self._call_extras.get(n) for n in range(self._calls.count)]
-        return data
+        if self._extra:
+            data["extraContent"] = self._extra
+        return storable(data)
 
     def _begin(self, first: bytes) -> None:
         """Tell by the first byte what is coming: a stream, plain JSON or a page of HTML."""
@@ -218,6 +224,7 @@ class ChatDecoder:
         if isinstance(refusal, str) and refusal:
             self._refused = True
             self._say(TextDelta, refusal, events)
+        self._extra = delta.get("extra_content") or self._extra  # of Gemini's text: also a signature
         for fragment in _list(delta.get("tool_calls")):
             if isinstance(fragment, dict):
                 self._take_fragment(fragment, events)
@@ -234,10 +241,11 @@ class ChatDecoder:
         delta = self._calls.add(fragment)
         if delta is not None:
             events.append(replace(delta, arguments=self._pairs.join(delta.index, delta.arguments)))
-        # Gemini behind this API keeps the signature here without which it refuses the next turn.
-        extra, position = fragment.get("extra_content"), self._calls.last_position
+        # Gemini behind this API has the signature in one of these without which it refuses the next turn.
+        extra = {name: value for name, value in fragment.items() if value and name not in _OF_A_CALL}
+        position = self._calls.last_position
         if extra and position is not None:
-            self._call_extras[position] = extra
+            self._call_extras[position] = self._call_extras.get(position, {}) | extra
 
     def _say(self, kind: type[TextDelta] | type[ThinkingDelta], text: str, events: list[StreamEvent]) -> None:
         if not text:

@@ -25,6 +25,9 @@ class ChatDialect:
     """The role of the system prompt for models that reason; for others it is always `system`."""
     empty_content: Literal["null", "text"] = "null"
     """The content of an answer of calls alone: null, or "" where null is refused."""
+    stream: bool = True
+    """Have the answer streamed. A server that refuses that, or only with tools, is asked again for all at
+    once; the wait for its first byte is then the wait for its answer."""
     stream_options: bool = True
     """Ask for usage. A server that refuses that is asked again without it."""
     strict_tools: bool = False

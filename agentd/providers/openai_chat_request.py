@@ -54,17 +54,15 @@ class _SameIds:
 _IDS: dict[CallIdRule, type[_Ids]] = {"any": _SameIds, "64": CallIds, "nine": NineLetterIds}
 
 
-def chat_body(
-    request: ModelRequest, dialect: ChatDialect = PLAIN, *, include_usage: bool = True
-) -> dict[str, Any]:
+def chat_body(request: ModelRequest, dialect: ChatDialect = PLAIN) -> dict[str, Any]:
     """The body of the request. Raises `ProviderError` for an image that the model cannot see."""
     model = request.model
     body: dict[str, Any] = {
         "model": model.name,
         "messages": list(_chat_messages(request, dialect)),
-        "stream": True,
+        "stream": dialect.stream,
     }
-    if include_usage and dialect.stream_options:
+    if dialect.stream and dialect.stream_options:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [_tool(tool, dialect) for tool in request.tools]
@@ -186,8 +184,10 @@ def _assistant_message(
         thinking = "".join(block.text for block in message.content if isinstance(block, ThinkingContent))
         answer |= _thinking_again(kept, thinking, text, dialect)
         for call, extra in zip(calls, kept.get("callExtras", ()), strict=False):
-            if extra:
-                call["extra_content"] = extra
+            if isinstance(extra, Mapping):
+                call |= {name: value for name, value in extra.items() if name not in call}
+        if "extraContent" in kept:
+            answer["extra_content"] = kept["extraContent"]
     if calls and dialect.reasoning_replay == "required":
         answer.setdefault("reasoning_content", "")
     return answer

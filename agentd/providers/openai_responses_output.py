@@ -22,9 +22,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agentd.protocol.text import clean_text
 from agentd.providers.base import StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
-from agentd.providers.json_text import parse_json
+from agentd.providers.json_text import parse_json, storable
 from agentd.providers.surrogates import SurrogatePairs
 
 _log = logging.getLogger(__name__)
@@ -143,10 +142,7 @@ class Output:
         Messages without text are left out, and so is reasoning that only the server's memory could complete.
         Of items that are no blocks only the type is kept: reasoning that led to one cannot go back.
         """
-        kept = [dict(_kept(item)) for item in self._order if _is_worth_keeping(item)]
-        # Journaled as JSON, which half of a surrogate pair would break.
-        cleaned: list[dict[str, Any]] = json.loads(clean_text(json.dumps(kept, ensure_ascii=False)))
-        return cleaned
+        return storable([dict(_kept(item)) for item in self._order if _is_worth_keeping(item)])
 
     # --- items ------------------------------------------------------------------------------------
 
@@ -229,21 +225,19 @@ class Output:
     def _tell(self, item: _Item, kind: PartKind, part: _Part, text: str, events: list[StreamEvent]) -> None:
         if not text:
             return
+        self.refused = self.refused or kind == "refusal"
+        owner = part if item.type == "reasoning" else item
+        if not (text := self._pairs.join(id(owner), text)):
+            return  # half a character only, which makes no block yet
         if kind == "arguments":
-            block = self._block(item)
-            if text := self._pairs.join(block, text):
-                events.append(ToolCallDelta(block, text))
+            events.append(ToolCallDelta(self._block(item), text))
         elif item.type == "message":
-            block = self._block(item)
-            self.refused = self.refused or kind == "refusal"
-            if text := self._pairs.join(block, text):
-                item.has_text = item.has_text or not text.isspace()
-                events.append(TextDelta(block, text))
+            item.has_text = item.has_text or not text.isspace()
+            events.append(TextDelta(self._block(item), text))
         else:
             if part.block is None:
                 part.block = self._new_block()
-            if text := self._pairs.join(part.block, text):
-                events.append(ThinkingDelta(part.block, text))
+            events.append(ThinkingDelta(part.block, text))
 
     def _block(self, item: _Item) -> int:
         if item.block is None:

@@ -8,7 +8,10 @@ _FIRST_HALF = ("\ud800", "\udbff")
 
 
 class SurrogatePairs:
-    """Joins the pairs of one response, block by block. A half without its other half is no text."""
+    """Joins the pairs of one response, block by block. A half without its other half is no text.
+
+    A block is any number that is not that of another one.
+    """
 
     def __init__(self) -> None:
         self._halves: dict[int, str] = {}

@@ -4,6 +4,7 @@ Each message that comes in and each answer is one line. It is a help for people 
 the first thing to be left out when the client does not keep up.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -20,6 +21,8 @@ _MAX_PARAMS = 1000
 
 _KEPT_QUIET = frozenset({"initialize", "agentd/credentials/set"})
 """Methods whose params hold secrets that nobody has learnt of yet, so that they could not be masked."""
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Trace:
@@ -46,7 +49,7 @@ class Trace:
             return
         params: dict[str, Any] = {"message": self._shown(message)}
         if self.level == "verbose" and call is not None and call.method not in _KEPT_QUIET:
-            params["verbose"] = self._shown(to_json(call.params, inf_nan_mode="strings").decode())
+            params["verbose"] = self._shown(_beginning(call.params, 4 * _MAX_PARAMS))
         self._outbox.send(to_json({"jsonrpc": "2.0", "method": "$/logTrace", "params": params}))
 
     def _shown(self, text: str) -> str:
@@ -61,6 +64,17 @@ def trace_level(value: Any) -> TraceLevel:
     if value == "compact":
         return "messages"
     return value if value in ("messages", "verbose") else "off"
+
+
+def _beginning(value: Any, size: int) -> str:
+    """The JSON of a value, until there are `size` characters of it: as deep as a message may be nested."""
+    pieces: list[str] = []
+    for piece in _ENCODER.iterencode(value):
+        pieces.append(piece[:size])
+        size -= len(piece)
+        if size <= 0:
+            break
+    return "".join(pieces)
 
 
 def _named(method: str, message_id: Any) -> str:

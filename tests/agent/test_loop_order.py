@@ -138,6 +138,15 @@ async def test_a_run_ends_as_its_last_response_did(stop: Any) -> None:
     assert last(host).stop_reason == stop
 
 
+async def test_a_refusal_says_why_where_the_model_does() -> None:
+    host = MemoryHost([StreamEnd("refusal", reason="local: I do not write that. (cyber)")])
+    end = await host.run()
+    assert (end.stop_reason, last(host).stop_reason) == ("refusal", "refusal")
+    assert end.error is not None
+    assert (end.error.kind, end.error.retryable) == ("refusal", False)
+    assert end.error.message == last(host).error_message == "local: I do not write that. (cyber)"
+
+
 async def test_a_promise_of_calls_without_any_ends_the_run() -> None:
     host = MemoryHost([TextDelta(0, "I will"), StreamEnd("tool_use")], text("never"))
     assert (await host.run()).stop_reason == "stop"

@@ -1,25 +1,29 @@
 """Any transcript makes a valid request: what happened is told, and no server has a reason to refuse it."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from agent.histories import answer, call, histories, result, runs, user
+from agent.histories import TIME, answer, call, histories, result, runs, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strict_history import faults
 
 from agentd.agent.history import cuts
-from agentd.agent.request import GO_ON, LOST_START, NO_OUTPUT, NO_RESULT, project
+from agentd.agent.request import GO_ON, LOST_START, NO_OUTPUT, NO_RESULT, REFUSED_IMAGE, project
 from agentd.protocol.events import Memory
 from agentd.protocol.messages import (
     AssistantMessage,
+    ImageContent,
     Message,
     Position,
     Range,
     ResourceContent,
+    TextContent,
     ThinkingContent,
     ToolResultMessage,
+    UserMessage,
 )
 from agentd.protocol.text import clean_text
 from agentd.providers.base import Model, ModelRequest
@@ -193,6 +197,47 @@ def test_clean_text_joins_what_belongs_together_and_keeps_good_text_itself() -> 
     assert clean_text(text) is text
     assert clean_text("\ud83d\ude00") == "😀"
     assert clean_text("\ud83d") == "\ufffd"
+
+
+# --- images that a server refused -----------------------------------------------------------------
+
+LOOK = UserMessage(
+    message_id="look",
+    content=(TextContent(text="Look:"), ImageContent(mime_type="image/png", data="aGk=")),
+    timestamp=TIME,
+)
+TOO_LARGE = "p: HTTP 400 Bad Request: messages.0.content.1.image.source: image exceeds 5 MB maximum"
+
+
+def failed(error: str) -> AssistantMessage:
+    return answer(stop="error").model_copy(update={"error_message": error})
+
+
+def images_in(messages: Iterable[Message]) -> int:
+    return sum(isinstance(block, ImageContent) for message in messages for block in message.content)
+
+
+@pytest.mark.parametrize("error", [TOO_LARGE, "p: HTTP 413 Payload Too Large", "p: HTTP 422: Invalid image"])
+def test_an_image_that_a_server_refused_is_not_sent_again(error: str) -> None:
+    projected = project([LOOK, failed(error), user("then without")])
+    assert images_in(projected) == 0
+    assert REFUSED_IMAGE in str(projected[0])
+    assert "Look:" in str(projected[0])
+
+
+@pytest.mark.parametrize(
+    "error", ["p: HTTP 500: image service down", "p: HTTP 400: no such tool", "p: cannot reach the image"]
+)
+def test_an_image_of_a_request_that_failed_for_another_reason_is_sent_again(error: str) -> None:
+    assert images_in(project([LOOK, failed(error), user("again")])) == 1
+
+
+def test_of_several_images_those_that_were_new_in_a_refused_request_go_and_where_none_was_all() -> None:
+    begun = [LOOK, answer("I see."), LOOK.model_copy(update={"message_id": "l2"}), failed(TOO_LARGE)]
+    assert images_in(project([*begun, user("on")])) == 1
+    many = [LOOK, answer("I see."), user("on"), failed("p: HTTP 400: too many images in the request")]
+    assert images_in(project([*many, user("on")])) == 0
+    assert images_in(project([*begun, answer("I see."), LOOK])) == 2
 
 
 # --- what a server has in its cache ---------------------------------------------------------------

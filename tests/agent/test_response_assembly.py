@@ -141,7 +141,8 @@ def test_arguments_that_are_no_object_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"path":', "{'path': 1}", '{"n": NaN}', "{} {}", '{"a": "\\ud800"}', "[" * 9999]
+    "text",
+    ['{"path":', "{'path': 1}", '{"n": NaN}', '{"n": [1e400]}', "{} {}", '{"a": "\\ud800"}', "[" * 9999],
 )
 def test_text_that_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(ArgumentsError, match="must be valid JSON"):

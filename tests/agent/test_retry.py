@@ -44,11 +44,20 @@ def test_the_server_says_how_long_first(asked: int) -> None:
     assert after(failure(retry_after_ms=asked), 1, 0.5) == Wait(asked)
 
 
-def test_a_wait_of_more_than_two_minutes_is_told_instead() -> None:
-    decision = after(failure("rate_limit", 3_600_000, status=429), 1, 0.5)
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (120_001, "2 min 0 s"),
+        (3_599_000, "59 min 59 s"),
+        (3_600_000, "1 h 0 min"),
+        (100_000_000, "27 h 46 min"),
+    ],
+)
+def test_a_wait_of_more_than_two_minutes_is_told_instead(asked: int, told: str) -> None:
+    decision = after(failure("rate_limit", asked, status=429), 1, 0.5)
     assert isinstance(decision, GiveUp)
-    assert decision.error.message == "fake: busy. The server asks to wait 60 min 0 s: try again then."
-    assert (decision.error.kind, decision.error.retry_after_ms) == ("rate_limit", 3_600_000)
+    assert decision.error.message == f"fake: busy. The server asks to wait {told}: try again then."
+    assert (decision.error.kind, decision.error.retry_after_ms) == ("rate_limit", asked)
 
 
 def test_what_is_not_retryable_is_not_sent_again() -> None:

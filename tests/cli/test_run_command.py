@@ -92,7 +92,7 @@ def test_json_of_a_run_that_never_began_is_an_error(tmp_path: Path) -> None:
     [
         ("stop", 0, ""),
         ("length", 0, "output limit"),
-        ("refusal", 1, "refused"),
+        ("refusal", 1, "The model refused.\n"),
         ("error", 1, "The key was refused."),
         ("interrupted", 1, "daemon stopped"),
         ("max_turns", 3, "--max-turns"),

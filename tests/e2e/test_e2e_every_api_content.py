@@ -34,6 +34,37 @@ def test_an_image_in_a_prompt_is_shown_in_this_request_and_the_next(stage: Stage
     stage.assert_goes_on(chat)
 
 
+def test_an_image_that_the_server_refuses_fails_one_prompt_and_no_other(stage: Stage) -> None:
+    refusal = {"kind": "bad_request", "status": 400, "message": "image exceeds 5 MB maximum"}
+    chat = stage.chat({"error": refusal}, reply("without it, then"))
+    assert "5 MB" in chat.run([{"type": "text", "text": "What is this?"}, IMAGE])["error"]["message"]
+    assert chat.run("And now?")["text"] == "without it, then"
+    assert [PNG.encode() in request.raw for request in stage.server.requests] == [True, False]
+    stage.assert_goes_on(chat)
+
+
+@pytest.mark.parametrize(
+    ("image", "place"),
+    [
+        ({"data": "!!"}, "data"),
+        ({"data": ""}, "data"),
+        ({"data": f"data:image/png;base64,{PNG}"}, "data"),
+        ({"mimeType": "text/plain"}, "mimeType"),
+        ({"mimeType": ""}, "mimeType"),
+    ],
+)
+def test_what_is_no_image_never_gets_into_a_session(
+    all_stages: dict[str, Stage], image: dict[str, str], place: str
+) -> None:
+    stage = all_stages["openai-chat"]
+    chat = stage.chat()
+    prompt = [{"type": "text", "text": "What is this?"}, IMAGE | image]
+    error = stage.daemon.refused("agentd/prompt", chat.prompt_params(prompt))
+    assert error["data"]["kind"] == "invalidParams"
+    assert error["message"].startswith(f"/prompt/1/{place}: ")
+    assert chat.get()["messages"] == []
+
+
 def test_an_image_alone_is_a_prompt(stage: Stage) -> None:
     chat = stage.chat(reply("a dot"))
     assert chat.run([IMAGE])["text"] == "a dot"

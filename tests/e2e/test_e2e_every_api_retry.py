@@ -69,7 +69,7 @@ def test_a_wait_that_nobody_would_wait_is_told_at_once(stage: Stage) -> None:
     chat = stage.chat(json_answer({"error": {"message": "Too many."}}, 429, retry_after="3600"))
     result = chat.run()
     assert result["error"]["kind"] == "rate_limit"
-    assert "60 min" in result["error"]["message"]
+    assert "1 h 0 min" in result["error"]["message"]
     assert result["error"]["retryAfterMs"] == 3_600_000
     assert len(stage.server.requests) == 1
     stage.assert_goes_on(chat)

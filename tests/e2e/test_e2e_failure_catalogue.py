@@ -113,6 +113,10 @@ def test_a_call_in_the_text_is_not_run(stage: Stage) -> None:
     chat = stage.chat(reply(said), root=root)
     assert chat.run()["text"] == said
     assert list(root.iterdir()) == []
+    (notice,) = of_type(run_events(chat), "notice")
+    assert notice["severity"] == "warning"
+    assert "was not run" in notice["message"]
+    assert stage.model in notice["message"]
     stage.assert_goes_on(chat)
 
 

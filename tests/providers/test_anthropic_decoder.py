@@ -317,6 +317,27 @@ def test_a_refusal_keeps_its_text_and_its_details() -> None:
     assert ended.provider_data == {"stopDetails": details}
 
 
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        ({"category": "cyber", "explanation": "No."}, "anthropic: No. (cyber)"),
+        ({"category": None, "explanation": "No."}, "anthropic: No."),
+        ({"category": "bio"}, "anthropic: it does not answer this (bio)"),
+        ({"category": 5, "explanation": ["No."]}, None),
+        (None, None),
+        ("No.", None),
+    ],
+)
+def test_a_refusal_tells_its_reason_as_far_as_the_server_does(details: Any, reason: str | None) -> None:
+    _, ended = decode(stream(start(), finish("refusal", stop_details=details)))
+    assert (ended.stop, ended.reason) == ("refusal", reason)
+
+
+def test_an_answer_that_is_no_refusal_has_no_reason_for_one() -> None:
+    _, ended = decode(stream(start(), *says("Hi"), finish("end_turn", stop_details={"category": "cyber"})))
+    assert (ended.stop, ended.reason) == ("stop", None)
+
+
 # --- usage ----------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """What surroundings have done to clients elsewhere: keys, waits, certificates and proxies, for every API."""
 
 import shutil
+import socketserver
 import ssl
 import subprocess
 import threading
@@ -10,7 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import time
 from types import SimpleNamespace
+from typing import Any, ClassVar
 
+import httpx
 import pytest
 from conversation import Reading, read, request
 from fakes.answers import APIS, answer
@@ -18,6 +21,7 @@ from fakes.rude_server import Plan, RudeServer, head
 
 from agentd.providers.apis import open_provider
 from agentd.providers.base import Model, Provider, ProviderError
+from agentd.providers.http_endpoint import OpenClient
 
 KEY = "sk-canary-0123456789"
 
@@ -28,9 +32,11 @@ def api(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def provider_at(api: str, base_url: str, key: str | None = KEY) -> Provider:
+def provider_at(
+    api: str, base_url: str, key: str | None = KEY, open_client: OpenClient = httpx.AsyncClient
+) -> Provider:
     address = SimpleNamespace(name="local", api=api, base_url=base_url, dialect={}, timeouts={})
-    return open_provider(address, key)
+    return open_provider(address, key, open_client=open_client)
 
 
 async def fail(provider: Provider, model: Model | None = None) -> ProviderError:
@@ -219,6 +225,39 @@ async def test_a_private_authority_in_ssl_cert_file_is_trusted(
     await provider.aclose()
 
 
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"])
+async def test_a_private_authority_that_other_programs_are_told_of_is_trusted_beside_the_usual_ones(
+    api: str,
+    secure_address: str,
+    authority: Path,
+    variable: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = httpx.create_ssl_context().cert_store_stats()["x509"]
+    monkeypatch.setenv(variable, str(authority))
+    settings: list[dict[str, Any]] = []
+
+    def open_client(**given: Any) -> httpx.AsyncClient:
+        settings.append(given)
+        return httpx.AsyncClient(**given)
+
+    provider = provider_at(api, secure_address, open_client=open_client)
+    assert (await read(provider)).text == "hi"
+    await provider.aclose()
+    assert settings[0]["verify"].cert_store_stats()["x509"] == usual + 1
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"])
+async def test_a_bundle_that_is_not_there_is_one_clear_error(
+    api: str, variable: str, authority: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CURL_CA_BUNDLE", str(authority))
+    monkeypatch.setenv(variable, "/no/such/bundle.pem")
+    error = await fail(provider_at(api, "https://127.0.0.1:9"))
+    assert (error.kind, error.retryable) == ("network", False)
+    assert f"cannot read the certificates that {variable} names (/no/such/bundle.pem)" in error.message
+
+
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 async def test_a_server_on_this_machine_is_never_asked_through_a_proxy(
     api: str, variable: str, monkeypatch: pytest.MonkeyPatch
@@ -243,3 +282,38 @@ async def test_another_host_is_asked_through_the_proxy_of_the_environment(
         assert (await read(provider)).text == "hi"
         await provider.aclose()
         assert proxy.requests[0].startswith(b"POST http://models.invalid/v1")
+
+
+class Socks(socketserver.BaseRequestHandler):
+    """A SOCKS 5 proxy (RFC 1928) without a password, which leads wherever it is asked to the same answer."""
+
+    says = b""
+    led_to: ClassVar[list[bytes]] = []
+
+    def handle(self) -> None:
+        stream = self.request.makefile("rwb", buffering=0)
+        stream.read(stream.read(2)[1])  # the ways to log in that it offers
+        stream.write(b"\x05\x00")
+        assert stream.read(4) == b"\x05\x01\x00\x03", "a connection to a name, which the proxy looks up"
+        self.led_to.append(stream.read(stream.read(1)[0]))
+        stream.read(2)
+        stream.write(b"\x05\x00\x00\x01" + bytes(6))
+        self.request.recv(1 << 16)
+        stream.write(self.says)
+
+
+async def test_another_host_is_asked_through_a_socks_proxy(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Socks, "says", head() + answer(api, "hi"))
+    monkeypatch.setattr(Socks, "led_to", [])
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Socks) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{proxy.server_address[1]}")
+        provider = provider_at(api, "http://models.invalid/v1")
+        try:
+            assert (await read(provider)).text == "hi"
+        finally:
+            await provider.aclose()
+            proxy.shutdown()
+            thread.join()
+    assert Socks.led_to == [b"models.invalid"]

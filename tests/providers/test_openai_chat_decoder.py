@@ -135,7 +135,33 @@ def test_a_calls_extra_content_is_kept_for_its_position() -> None:
         delta(tool_calls=[{"index": 1, "id": "b", "function": {"name": "f"}, "extra_content": extra}]),
     ]
     _, end = decode(sse(*chunks, STOP))
-    assert end.provider_data == {"callExtras": [None, extra]}
+    assert end.provider_data == {"callExtras": [None, {"extra_content": extra}]}
+
+
+def test_whatever_else_a_server_says_of_a_call_is_kept_and_nothing_is_not() -> None:
+    fragments = [
+        {
+            "index": 0,
+            "id": "a",
+            "type": "function",
+            "function": {"name": "f"},
+            "extra_content": None,
+            "x": "",
+        },
+        {"index": 0, "function": {"arguments": "{}"}, "thought_signature": "c2ln"},
+        {"index": 0, "provider_specific_fields": {"n": 1}},
+    ]
+    _, end = decode(sse(*(delta(tool_calls=[fragment]) for fragment in fragments), STOP))
+    kept = {"thought_signature": "c2ln", "provider_specific_fields": {"n": 1}}
+    assert end.provider_data == {"callExtras": [kept]}
+
+
+def test_the_extra_content_of_a_text_is_kept() -> None:
+    extra = {"google": {"thought_signature": "c2ln"}}
+    _, end = decode(
+        sse(delta(content="Hi"), delta(content="", extra_content=extra), delta(content="!"), STOP)
+    )
+    assert end.provider_data == {"extraContent": extra}
 
 
 def test_content_as_a_list_of_parts_is_thinking_and_text() -> None:

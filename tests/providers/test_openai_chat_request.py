@@ -29,7 +29,6 @@ def test_a_plain_request_has_no_fields_beyond_need() -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    assert "stream_options" not in chat_body(asked, include_usage=False)
 
 
 def test_a_full_request_has_system_tools_limit_and_effort() -> None:
@@ -172,10 +171,23 @@ def test_reasoning_whose_field_nobody_remembers_stays_here() -> None:
 
 def test_a_calls_extra_content_goes_back_to_the_same_call() -> None:
     extra = {"google": {"thought_signature": "c2ln"}}
-    answer = assistant(call("c1"), call("c2"), provider_data={"callExtras": [None, extra]})
+    answer = assistant(call("c1"), call("c2"), provider_data={"callExtras": [None, {"extra_content": extra}]})
     sent = messages(user("Hi"), answer, result("c1", "x"), result("c2", "x"))[1]["tool_calls"]
     assert "extra_content" not in sent[0]
     assert sent[1]["extra_content"] == extra
+
+
+def test_what_else_came_with_a_call_or_a_text_goes_back_to_the_same_model_alone() -> None:
+    extra = {"google": {"thought_signature": "c2ln"}}
+    kept = {"callExtras": [{"signature": "x", "id": "never"}], "extraContent": extra}
+    answer = assistant("Hm", call("c1"), provider_data=kept)
+    sent = messages(user("x"), answer, result("c1", "y"))[1]
+    assert sent["extra_content"] == extra
+    assert (sent["tool_calls"][0]["id"], sent["tool_calls"][0]["signature"]) == ("c1", "x")
+    foreign = answer.model_copy(update={"model": "another"})
+    sent = messages(user("x"), foreign, result("c1", "y"))[1]
+    assert "extra_content" not in sent
+    assert "signature" not in sent["tool_calls"][0]
 
 
 def test_the_body_is_json() -> None:

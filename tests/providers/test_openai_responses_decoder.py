@@ -28,7 +28,7 @@ from responses_events import (
 )
 
 from agentd.protocol.messages import Usage
-from agentd.providers.base import ProviderError, StreamEnd, StreamEvent
+from agentd.providers.base import ProviderError, StreamEnd, StreamEvent, TextDelta
 from agentd.providers.openai_responses_decoder import ResponsesDecoder
 
 # --- framing --------------------------------------------------------------------------------------
@@ -365,3 +365,9 @@ def test_any_stream_is_read_the_same_however_it_is_cut_and_ends_well_or_in_a_typ
             end = (error.kind, error.message)
         readings.append((events, end))
     assert readings[0] == readings[1]
+
+
+def test_half_a_character_that_stays_alone_takes_no_place_among_the_blocks() -> None:
+    done = {"type": "response.function_call_arguments.done", "arguments": "\ud83c"}
+    events, _ = decode(sse(done, text("x", at=1), COMPLETED))
+    assert events == [TextDelta(0, "x")]

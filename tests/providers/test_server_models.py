@@ -107,6 +107,13 @@ async def test_a_refusal_has_its_kind(status: int, kind: str) -> None:
         assert (await failure(base_url)).kind == kind
 
 
+async def test_a_server_that_lists_no_models_is_told_with_the_address_that_was_asked() -> None:
+    with serving({"error": {"message": "no such path"}}, 404) as (base_url, _):
+        message = (await failure(base_url)).message
+    assert "for model" not in message
+    assert f"(asked {base_url}/models: check base_url" in message
+
+
 async def test_a_key_does_not_follow_to_another_host() -> None:
     with (
         serving({"data": []}) as (other, asked),

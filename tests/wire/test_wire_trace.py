@@ -63,3 +63,22 @@ def test_no_key_is_traced(home: Home) -> None:
     daemon.refused("agentd/session/get", {"sessionId": KEY})
     assert len(told_of(daemon, "credentials/set")) == 4
     assert KEY not in str(traced(daemon))
+
+
+@pytest.mark.parametrize("depth", [3, 300, 511])
+def test_a_request_is_answered_however_deep_its_traced_params_are_nested(home: Home, depth: int) -> None:
+    daemon = home.start()
+    daemon.notify("$/setTrace", {"value": "verbose"})
+    params = b'{"x":%b%b}' % (b"[" * (depth - 2), b"]" * (depth - 2))
+    daemon.send(b'{"jsonrpc":"2.0","id":"deep","method":"agentd/status","params":%b}' % params)
+    assert "result" in daemon.response("deep")
+    assert told_of(daemon, "agentd/status ('deep')")[0]["verbose"].startswith('{"x":[')
+
+
+def test_of_long_params_the_beginning_is_traced(home: Home) -> None:
+    daemon = home.start()
+    daemon.notify("$/setTrace", {"value": "verbose"})
+    daemon.call("agentd/status", {"x": ["word"] * 5000})
+    shown = next(params["verbose"] for params in told_of(daemon, "agentd/status") if "verbose" in params)
+    assert shown.startswith('{"x":["word","word",')
+    assert len(shown) == 1000
