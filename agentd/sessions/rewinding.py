@@ -235,6 +235,4 @@ def _ids(messages: Sequence[Message]) -> tuple[str, ...]:
 
 def _storage(error: WorkspaceError | OSError) -> RpcError:
     reason = str(error) if isinstance(error, WorkspaceError) else error.strerror
-    return RpcError(
-        "storage", f"The rewind was not done, and the files are as before: {reason}", retryable=True
-    )
+    return RpcError("storage", f"The rewind was not done: {reason}", retryable=True)

@@ -12,6 +12,7 @@ SHA-256, and an index with one line per change, which names the prompt, the file
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import stat
@@ -31,6 +32,8 @@ from typing import Any, Protocol
 
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place
+
+log = logging.getLogger(__name__)
 
 Parts = tuple[str, ...]
 """The components of a file's path below the workspace folder."""
@@ -259,10 +262,12 @@ class Checkpoints:
     def open_rewind(self) -> tuple[Change, ...]:
         """What a rewind that has not ended was about to do; nothing where there is none. Raises OSError."""
         try:
-            lines = json.loads((self._folder / _REWIND).read_bytes())
+            return tuple(map(_change_of, json.loads((self._folder / _REWIND).read_bytes())))
         except FileNotFoundError:
             return ()
-        return tuple(map(_change_of, lines))
+        except (ValueError, KeyError, TypeError):
+            log.warning("the plan of a rewind cannot be read: the disk may have a fault")
+            return ()
 
     def end_rewind(self) -> None:
         """The rewind is done, or taken back. Raises OSError."""

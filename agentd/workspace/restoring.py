@@ -26,6 +26,10 @@ CHANGED_BETWEEN = (
     "as it is."
 )
 UNSAVED = "It has unsaved changes in the editor; save or discard them first."
+NOT_TAKEN_BACK = (
+    "It failed, and not all that it had done could be taken back; that is tried again when the session is next "
+    "opened or rewound."
+)
 NOT_KEPT = "Its content from before is not kept any more."
 
 
@@ -151,7 +155,10 @@ def restore(
         for step, change in zip(steps, changes, strict=True):
             _bring(checkpoints, step.place, change.before, change.after, change.made, notes)
     except BaseException:
-        take_back(checkpoints, steps[0].place.root, changes, notes)
+        try:
+            take_back(checkpoints, steps[0].place.root, changes, notes)
+        except (WorkspaceError, OSError) as error:
+            raise WorkspaceError("storage", f"{NOT_TAKEN_BACK} ({error})") from error
         raise
 
 
