@@ -27,8 +27,8 @@ CHANGED_BETWEEN = (
 )
 UNSAVED = "It has unsaved changes in the editor; save or discard them first."
 NOT_TAKEN_BACK = (
-    "It failed, and not all that it had done could be taken back; that is tried again when the session is next "
-    "opened or rewound."
+    "It failed, and not all that it had done could be taken back; that is tried again when the session is "
+    "next opened or rewound."
 )
 NOT_KEPT = "Its content from before is not kept any more."
 

@@ -6,6 +6,7 @@ import pytest
 from wire.home import Home
 from wire.processes import until
 from wire.rewinding import Author, told, write
+from wire.test_wire_storage import fill_disk, free_disk
 
 FILES = [f"{number:02}.txt" for number in range(40)]
 
@@ -44,3 +45,18 @@ def test_a_rewind_that_is_killed_is_done_and_told_or_neither(home: Home, count: 
     assert author.files() == {}
     author.undo()
     assert author.files() == after
+
+
+def test_a_rewind_that_cannot_be_journaled_did_not_happen(home: Home) -> None:
+    author = Author(home.start("--allow-full"), home)
+    author.does("one", *(write(name, f"{name}\n") for name in FILES[:3]))
+    before, after = author.chat.get(), author.files()
+    (journal,) = home.data.rglob(f"{author.chat.id}.jsonl")
+    fill_disk(author.daemon, journal)
+    error = author.refused("rewind", promptId="one", scope="both")
+    assert error["data"]["kind"] == "storage"
+    assert (author.files(), author.chat.get()) == (after, before)
+    assert not plan_of(home)
+    free_disk(author.daemon)
+    assert set(told(author.rewind("one", "both")).values()) == {"deleted"}
+    assert author.files() == {}
