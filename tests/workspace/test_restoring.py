@@ -132,6 +132,8 @@ def test_a_change_that_a_kill_prevented_is_no_conflict(work: Work) -> None:
     before = files.read(place)
     PromptCheckpoint(checkpoints, "p").changing(place, before, b"never written").__enter__()
     assert {step.conflict for step in work.steps(work.checkpoints)} == {None}
+    work.change("p", "a.txt", "after the kill")
+    assert {step.conflict for step in work.steps(work.checkpoints)} == {None}
     restoring.restore(work.checkpoints, "r", work.steps(work.checkpoints), NOTES)
     assert work.files() == work.before
 
