@@ -130,7 +130,8 @@ def test_what_somebody_wrote_over_a_rewind_that_was_cut_stays(
 def test_a_change_that_a_kill_prevented_is_no_conflict(work: Work) -> None:
     checkpoints, place = work.checkpoints, work.place("a.txt")
     before = files.read(place)
-    PromptCheckpoint(checkpoints, "p").changing(place, before, b"never written").__enter__()
+    killed = PromptCheckpoint(checkpoints, "p").changing(place, before, b"never written")
+    killed.__enter__()
     assert {step.conflict for step in work.steps(work.checkpoints)} == {None}
     work.change("p", "a.txt", "after the kill")
     assert {step.conflict for step in work.steps(work.checkpoints)} == {None}
