@@ -13,6 +13,7 @@ from agentd.client.daemon import Daemon
 from agentd.client.event_stream import EventStream
 from agentd.client.link import Link, OnEvent, OnPermission
 from agentd.client.prompt_run import SETTLE_SECONDS, PromptRun
+from agentd.protocol.events import RewindScope
 from agentd.protocol.messages import ContentBlock, Effort, Mode, QueuedPrompt, Session
 from agentd.protocol.methods import (
     AttachResult,
@@ -34,14 +35,21 @@ from agentd.protocol.methods import (
     SessionAttachParams,
     SessionCompactParams,
     SessionCompactResult,
+    SessionDiffParams,
+    SessionDiffResult,
     SessionExportResult,
+    SessionForkParams,
     SessionGetParams,
     SessionGetResult,
     SessionListParams,
     SessionListResult,
     SessionNewParams,
+    SessionOriginalParams,
+    SessionOriginalResult,
     SessionParams,
     SessionResult,
+    SessionRewindParams,
+    SessionRewindResult,
     SessionUpdateParams,
     StatusResult,
     ToolsParams,
@@ -215,6 +223,40 @@ class Client:
         """
         params = SessionCompactParams(session_id=session_id, instructions=instructions)
         return await self._typed("agentd/session/compact", params, SessionCompactResult)
+
+    async def fork_session(self, session_id: str, message_id: str | None = None) -> Session:
+        """A new session that goes on from a message of another one: the last one where none is named."""
+        params = SessionForkParams(session_id=session_id, message_id=message_id)
+        return (await self._typed("agentd/session/fork", params, SessionResult)).session
+
+    async def rewind_session(
+        self,
+        session_id: str,
+        prompt_id: str,
+        scope: RewindScope = "both",
+        *,
+        uris: Sequence[str] | None = None,
+        dry_run: bool = False,
+    ) -> SessionRewindResult:
+        """Bring files (all, or these), messages or both back to just before a prompt."""
+        said = {"session_id": session_id, "prompt_id": prompt_id, "scope": scope, "dry_run": dry_run}
+        params = SessionRewindParams.model_validate({**said, "uris": uris})
+        return await self._typed("agentd/session/rewind", params, SessionRewindResult)
+
+    async def undo_rewind(self, session_id: str) -> SessionRewindResult:
+        """Undo the last rewind of a session, or the last undoing of one."""
+        params = SessionRewindParams(session_id=session_id, undo=True)
+        return await self._typed("agentd/session/rewind", params, SessionRewindResult)
+
+    async def diff_session(self, session_id: str, prompt_id: str | None = None) -> SessionDiffResult:
+        """What a prompt, or all of a session, did to files."""
+        params = SessionDiffParams(session_id=session_id, prompt_id=prompt_id)
+        return await self._typed("agentd/session/diff", params, SessionDiffResult)
+
+    async def original_text(self, session_id: str, prompt_id: str, uri: str) -> str | None:
+        """A file's text before a prompt; None where there was no file."""
+        params = SessionOriginalParams(session_id=session_id, prompt_id=prompt_id, uri=uri)
+        return (await self._typed("agentd/session/original", params, SessionOriginalResult)).text
 
     async def close_session(self, session_id: str) -> None:
         """Close a session, which cancels what it runs; it opens again at its next use."""

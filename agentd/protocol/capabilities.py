@@ -20,6 +20,10 @@ METHODS = (
     "agentd/session/attach",
     "agentd/session/export",
     "agentd/session/compact",
+    "agentd/session/fork",
+    "agentd/session/rewind",
+    "agentd/session/diff",
+    "agentd/session/original",
     "agentd/session/close",
     "agentd/session/delete",
     "agentd/queue/update",
@@ -44,6 +48,9 @@ FEATURES: dict[str, Any] = {
     "steer": True,
     "attach": True,
     "compaction": True,
+    "fork": True,
+    "rewind": True,
+    "diff": True,
 }
 """Optional parts of the protocol that work in this version."""
 

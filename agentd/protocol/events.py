@@ -205,14 +205,22 @@ class RewoundFile(Wire):
     conflict: str | None = absent()
 
 
+RewindScope = Literal["files", "conversation", "both"]
+
+
 class SessionRewound(Wire):
-    """The session went back to just before a prompt."""
+    """The session went back to just before a prompt.
+
+    With `undo` that was turned round: `restored_message_ids` are back.
+    """
 
     type: Literal["session_rewound"] = "session_rewound"
     prompt_id: Id
-    scope: Literal["files", "conversation", "both"]
+    scope: RewindScope
     removed_message_ids: Many[Id]
     files: Many[RewoundFile]
+    undo: Literal[True] | None = absent()
+    restored_message_ids: Many[Id] | None = absent()
 
 
 class TodoChanged(Wire):

@@ -4,9 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from agentd.protocol.events import RewindScope, RewoundFile
 from agentd.protocol.messages import (
     ContentBlock,
     Effort,
+    FileAction,
     Message,
     Mode,
     PermissionRequest,
@@ -182,6 +184,72 @@ class SessionCompactResult(Wire):
     outcome: Literal["compacted", "nothingToDo", "aborted"]
     tokens_before: int
     tokens_after: int
+
+
+class SessionForkParams(Wire):
+    """`agentd/session/fork`. Without `message_id` all of it, as far as its turns are whole."""
+
+    session_id: Id
+    message_id: Id | None = absent()
+
+
+class SessionRewindParams(Wire):
+    """`agentd/session/rewind`: to just before prompt `prompt_id`, or `undo` of the last rewind.
+
+    `uris` are the files to restore, all unless said. With `dry_run` nothing changes.
+    """
+
+    session_id: Id
+    prompt_id: Id | None = absent()
+    scope: RewindScope | None = absent()
+    uris: Many[str] | None = absent()
+    dry_run: bool = False
+    undo: bool = False
+
+
+class SessionRewindResult(Wire):
+    """What it came to, or would; `restored_message_ids` are those that an undo brings back."""
+
+    files: Many[RewoundFile]
+    removed_message_ids: Many[Id]
+    restored_message_ids: Many[Id] | None = absent()
+
+
+class SessionDiffParams(Wire):
+    """`agentd/session/diff`: of one prompt, or of all."""
+
+    session_id: Id
+    prompt_id: Id | None = absent()
+
+
+class DiffFile(Wire):
+    """A file in a diff, with how many lines came and went."""
+
+    uri: str
+    action: FileAction
+    additions: int
+    deletions: int
+
+
+class SessionDiffResult(Wire):
+    """What changed in the end, as a unified diff and file by file."""
+
+    patch: str
+    files: Many[DiffFile]
+
+
+class SessionOriginalParams(Wire):
+    """`agentd/session/original`."""
+
+    session_id: Id
+    prompt_id: Id
+    uri: str
+
+
+class SessionOriginalResult(Wire):
+    """A file's text before a prompt; null where there was no file."""
+
+    text: str | None
 
 
 class SessionParams(Wire):

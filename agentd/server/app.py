@@ -36,6 +36,7 @@ from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
 from agentd.sessions.store import Sessions
 from agentd.tools.builtin import builtin_tools
+from agentd.workspace import checkpoints
 from agentd.workspace.environment import command_environment
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
@@ -148,10 +149,11 @@ def _provider_opener(start: Start) -> Callable[[ProviderSettings, str | None, He
     return functools.partial(open_recorded, recording=Recording(start.recording, start.secrets))
 
 
-async def _sweep(notes: WriteNotes, spills: Path) -> None:
+async def _sweep(notes: WriteNotes, spills: Path, sessions: Path) -> None:
     """Remove what killed daemons have left; nobody waits for it."""
     await anyio.to_thread.run_sync(notes.sweep, abandon_on_cancel=True)
     await anyio.to_thread.run_sync(sweep, spills, abandon_on_cancel=True)
+    await anyio.to_thread.run_sync(checkpoints.sweep, sessions, abandon_on_cancel=True)
 
 
 def _assemble(
@@ -184,8 +186,9 @@ def _assemble(
         sandbox=sandbox,
         rules=rules,
     )
-    tasks.start_soon(_sweep, house.write_notes, folder / "output")
+    tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)
+    tasks.start_soon(sessions.settle_rewinds)
     methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)
     door.serve(methods.requests(), methods.notices(), language_server.take)
     return _Server(door, lifetime, sessions, engines, language_server, sandbox)

@@ -66,6 +66,10 @@ class Methods:
             "agentd/session/attach": Method(wire.SessionAttachParams, self.session_attach),
             "agentd/session/export": Method(wire.SessionParams, self.session_export),
             "agentd/session/compact": Method(wire.SessionCompactParams, self.session_compact),
+            "agentd/session/fork": Method(wire.SessionForkParams, self.session_fork),
+            "agentd/session/rewind": Method(wire.SessionRewindParams, self.session_rewind),
+            "agentd/session/diff": Method(wire.SessionDiffParams, self.session_diff),
+            "agentd/session/original": Method(wire.SessionOriginalParams, self.session_original),
             "agentd/session/close": Method(wire.SessionParams, self.session_close),
             "agentd/session/delete": Method(wire.SessionParams, self.session_delete),
             "agentd/queue/update": Method(wire.QueueUpdateParams, self.queue_update),
@@ -216,6 +220,28 @@ class Methods:
         """Cancel what runs in a session and remove it for good."""
         await self.sessions.delete(params.session_id)
         return wire.Empty()
+
+    async def session_fork(self, params: wire.SessionForkParams, request: Request) -> wire.SessionResult:
+        """A new session that goes on from a message of another one; its first event follows the response."""
+        new = await self.sessions.fork(params)
+        request.after(new.introduce)
+        return wire.SessionResult(session=new.session.info)
+
+    async def session_rewind(
+        self, params: wire.SessionRewindParams, request: Request
+    ) -> wire.SessionRewindResult:
+        """Bring files, messages or both back to just before a prompt, or undo that."""
+        return await self.sessions.rewind(params)
+
+    async def session_diff(self, params: wire.SessionDiffParams, request: Request) -> wire.SessionDiffResult:
+        """What a prompt, or all of a session, did to files."""
+        return await self.sessions.diff(params)
+
+    async def session_original(
+        self, params: wire.SessionOriginalParams, request: Request
+    ) -> wire.SessionOriginalResult:
+        """What a file was before a prompt."""
+        return await self.sessions.original(params)
 
     async def session_update(self, params: wire.SessionUpdateParams, request: Request) -> wire.SessionResult:
         """Change a session's title, model, mode or effort."""

@@ -23,6 +23,8 @@ from agentd.protocol.methods import (
     PromptResult,
     QueueUpdateParams,
     SessionCompactResult,
+    SessionRewindParams,
+    SessionRewindResult,
 )
 from agentd.sessions.compacting import Compacting
 from agentd.sessions.house import House
@@ -30,9 +32,11 @@ from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.prompts import blocks_of, check_blocks, check_going_on, check_images, digest_of
 from agentd.sessions.questions import Questions
 from agentd.sessions.queue import PromptQueue
+from agentd.sessions.rewinding import Rewinding
 from agentd.sessions.run import Ground, Run
 from agentd.sessions.state import steered
 from agentd.sessions.submission import Submission
+from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.shell import Shell
 
 CANCEL_SECONDS = 4.5
@@ -58,7 +62,9 @@ class Dispatcher:
         self._closed = False
         self._queue = PromptQueue(log, self._gone, self._said)
         watch = PromptWatch(log.state.cut_prompts)
-        self._ground = Ground(root, log, house, questions, shell, watch, self._queue)
+        self.checkpoints = Checkpoints.beside(log.path)
+        self._ground = Ground(root, log, house, questions, shell, watch, self._queue, self.checkpoints)
+        self._rewinding = anyio.Lock()
 
     def knows(self, prompt_id: str) -> bool:
         """Whether a prompt of that id was ever taken here."""
@@ -301,20 +307,35 @@ class Dispatcher:
 
     async def compact(self, instructions: str | None) -> SessionCompactResult:
         """Sum up the history for the model. Raises `RpcError` sessionBusy, noModel, storage or another."""
-        while (ending := self._busy) is not None and ending.settled:
-            await ending.done.wait()  # only the last events and responses are to come: then it is our turn
-            await anyio.lowlevel.checkpoint()
-        if self._closed:
-            raise RpcError("cancelled", "The session was closed before its history could be summed up.")
-        if self._busy is not None:
-            raise _refusal(self._busy)
-        self._log.repair()
+        await self._until_at_rest("its history could be summed up")
         self._compacting = compacting = Compacting(self.root, self._log, self._house)
         try:
             return await compacting.run(instructions)
         finally:
             compacting.done.set()
             self._house.start_soon(self._after_compacting, compacting)
+
+    async def _until_at_rest(self, what: str) -> None:
+        """Wait for what is ending; nothing runs or is open then. Raises `RpcError` sessionBusy or storage."""
+        while (ending := self._busy) is not None and ending.settled:
+            await ending.done.wait()  # only the last events and responses are to come: then it is our turn
+            await anyio.lowlevel.checkpoint()
+        if self._closed:
+            raise RpcError("cancelled", f"The session was closed before {what}.")
+        if self._busy is not None:
+            raise _refusal(self._busy)
+        self._log.repair()
+
+    async def rewind(self, params: SessionRewindParams) -> SessionRewindResult:
+        """Go back to before a prompt, or undo that. Whoever calls lets no prompt in meanwhile.
+
+        Raises `RpcError` sessionBusy, invalidParams, promptNotFound, outsideWorkspace or storage.
+        """
+        await self._until_at_rest("it could be rewound")
+        async with self._rewinding:
+            ground = self._ground
+            rewinding = Rewinding(self.root, self._log, self._house, ground.checkpoints, ground.seen)
+            return await rewinding.run(params)
 
     async def _after_compacting(self, compacting: Compacting) -> None:
         """Once all who wait for its end have gone on, what was read meanwhile."""
@@ -441,6 +462,9 @@ class Dispatcher:
         victim, compacting = self._victim(None), self._compacting
         self._stop(victim, stop, everything=True)
         await _ends(compacting, victim)
+        with anyio.move_on_after(CANCEL_SECONDS):
+            async with self._rewinding:
+                pass
 
 
 async def _ends(*all_of: Compacting | Submission | None) -> None:

@@ -1,12 +1,14 @@
 """From a session's journal to its state."""
 
 import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from agentd.protocol.errors import RpcError
+from agentd.sessions.carried import KEY
 from agentd.sessions.journal import Contents, Journal, JournalError, read
 from agentd.sessions.records import Reader
 from agentd.sessions.state import SessionState
@@ -25,6 +27,23 @@ def take_over(path: Path, session_id: str) -> tuple[Journal, SessionState, tuple
     except BaseException:
         journal.close()
         raise
+
+
+def make(
+    path: Path, header: Mapping[str, Any], carried: Sequence[Mapping[str, Any]]
+) -> tuple[Journal, SessionState]:
+    """Begin the journal of a new session with what it takes over of another one. Raises `JournalError`."""
+    journal = Journal.create(path, header)
+    state = SessionState(header["sessionId"])
+    try:
+        for record in carried:
+            journal.append(record)
+            state.carry(record[KEY])
+    except BaseException:
+        journal.close()
+        path.unlink()
+        raise
+    return journal, state
 
 
 def read_state(path: Path, session_id: str) -> tuple[SessionState, tuple[int, ...]]:
@@ -71,7 +90,10 @@ def _fold(contents: Contents, session_id: str) -> SessionState:
     last_end = _last_end(contents.records)
     for number, record in enumerate(contents.records):
         try:
-            if number < last_end and _type_of(record) in _STEPS:
+            if KEY in record:
+                state.carry(record[KEY])
+                entry = None
+            elif number < last_end and _type_of(record) in _STEPS:
                 reader.pass_over(record)
                 entry = None
             else:

@@ -52,7 +52,8 @@ def read_page(path: Path, params: SessionGetParams) -> SessionGetResult | None:
 
 
 def _is_at_rest(records: list[dict[str, Any]]) -> bool:
-    """Whether these last records are whole, and behind the end of a run there is no other, and no queue."""
+    """Whether these last records are whole and tell of no rewind, and behind the end of a run there is no
+    other, and no queue."""
     numbers = [record.get("seq") for record in records]
     if (
         not numbers
@@ -60,6 +61,8 @@ def _is_at_rest(records: list[dict[str, Any]]) -> bool:
         or numbers != list(range(numbers[0], numbers[0] + len(numbers)))
     ):
         return False
+    if any((record.get("event") or {}).get("type") == "session_rewound" for record in records):
+        return False  # what it took away, or brought back, may lie anywhere
     is_compacted = False  # whether the compaction that is being looked at has its end
     for record in reversed(records):
         event = record.get("event") or {}

@@ -71,7 +71,7 @@ class Entry:
         return record
 
 
-_PRIVATE = ("promptDigest", "cutsPrompts", "summary", "steer", "refused", "damage")
+_PRIVATE = ("promptDigest", "cutsPrompts", "summary", "steer", "refused", "damage", "rewind")
 
 
 class _Queue:

@@ -24,6 +24,7 @@ from agentd.protocol.events import (
     MessageEnd,
     MessageStart,
     MessageUpdate,
+    Notice,
     PermissionResolved,
     PromptSettings,
     TodoChanged,
@@ -41,7 +42,9 @@ from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.queue import PromptQueue
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
+from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.paths import path_of
+from agentd.workspace.prompt_checkpoint import PromptCheckpoint
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
 
@@ -61,7 +64,8 @@ LOOK_SECONDS = 0.5
 class Ground:
     """What all runs of a session stand on.
 
-    `seen` is what the model has seen of files, `shell` what its commands have left.
+    `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
+    were before.
     """
 
     root: Path
@@ -71,7 +75,9 @@ class Ground:
     shell: Shell
     prompt_watch: PromptWatch
     queue: PromptQueue
+    checkpoints: Checkpoints
     seen: SeenFiles = field(default_factory=SeenFiles)
+    told: set[str] = field(default_factory=set)
 
 
 class Run(SessionConversation):
@@ -221,7 +227,19 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
+            checkpoint=PromptCheckpoint(
+                self._ground.checkpoints,
+                self.prompt_id,
+                self._tell_once,
+                hidden=self._house.spills.parent if self._house.spills is not None else None,
+            ),
         )
+
+    def _tell_once(self, message: str) -> None:
+        """Tell the user something that is so for all of the session."""
+        if message not in self._ground.told:
+            self._ground.told.add(message)
+            self._log.record(Notice(severity="info", message=message), self.prompt_id)
 
     def claim_steer(self) -> bool:
         """Whether the user wants something said in this run before it ends."""

@@ -22,6 +22,8 @@ from agentd.protocol.methods import (
     PromptResult,
     SessionCompactResult,
     SessionGetResult,
+    SessionRewindParams,
+    SessionRewindResult,
     SessionUpdateParams,
 )
 from agentd.sessions.dispatcher import Dispatcher, Stop
@@ -65,6 +67,11 @@ class Session:
         """The session as the wire tells it."""
         run = self.prompts.run
         return self._state.info(alive=run is not None and run.result is None)
+
+    @property
+    def state(self) -> SessionState:
+        """All that is known of it, to be read only."""
+        return self._state
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -116,6 +123,10 @@ class Session:
     async def compact(self, instructions: str | None) -> SessionCompactResult:
         """See `Dispatcher.compact`."""
         return await self.prompts.compact(instructions)
+
+    async def rewind(self, params: SessionRewindParams) -> SessionRewindResult:
+        """See `Dispatcher.rewind`."""
+        return await self.prompts.rewind(params)
 
     async def cancel(
         self, prompt_id: str | None = None, stop: Stop = "aborted", *, keep_queue: bool = False
@@ -179,6 +190,7 @@ class Session:
         try:
             await self._shell.close()
         finally:
+            self.prompts.checkpoints.close()
             self._log.close()
 
 

@@ -5,7 +5,7 @@ tool calls, questions) is kept too: recovery closes it.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from agentd.agent.memory import current
@@ -25,7 +25,9 @@ from agentd.protocol.events import (
     PermissionRequested,
     PermissionResolved,
     QueueChanged,
+    RewindScope,
     SessionChanged,
+    SessionRewound,
     TodoChanged,
     ToolExecutionEnd,
     ToolExecutionStart,
@@ -47,6 +49,7 @@ from agentd.protocol.messages import (
     UserMessage,
 )
 from agentd.protocol.methods import PromptParams, PromptResult
+from agentd.sessions.carried import Carried
 from agentd.sessions.prompts import blocks_of, digest_of, title_of_blocks
 from agentd.sessions.records import Entry
 
@@ -67,6 +70,7 @@ class OpenRun:
 
     prompt_id: str
     model: str | None
+    whole_turns: int = 0  # how many messages of the session stand before the open turn
     turn: int = 0
     asked: int = 0  # the last turn in which the model began to answer
     turn_open: bool = False
@@ -83,6 +87,30 @@ class OpenRun:
     steers: list[str] = field(default_factory=list)  # the prompts that it took while it ran
     owed: tuple[ContentBlock, ...] = ()  # what a queued prompt or a steer says, until its message is whole
     steer: str | None = None  # the prompt that the open message of the user says, where it is a steer
+
+
+class Start(NamedTuple):
+    """What the conversation was when a prompt began: how many messages, and the to-do list."""
+
+    messages: int
+    todo: tuple[TodoItem, ...]
+
+
+@dataclass(frozen=True)
+class Rewound:
+    """The last rewind, or the undoing of one: what it takes to turn it round once more.
+
+    `removed` are the messages that are gone while `is_undone` is false, and `starts` and `todo` what went
+    with them.
+    """
+
+    rewind_id: str
+    prompt_id: str
+    scope: RewindScope
+    is_undone: bool
+    removed: tuple[Message, ...] = ()
+    starts: dict[str, Start] = field(default_factory=dict)
+    todo: tuple[TodoItem, ...] = ()
 
 
 class Answer(NamedTuple):
@@ -113,6 +141,10 @@ class SessionState:
         self.cut_prompts: set[str] = set()  # the models whose servers were seen to cut prompts
         self.compacting: CompactionStart | None = None
         self.memories: list[Memory] = []
+        self.begun: list[str] = []  # the prompts that had a run, in order, rewound ones too
+        self.starts: dict[str, Start] = {}  # of those whose messages are there
+        self.rewinds: set[str] = set()  # the ids of all rewinds
+        self.rewound: Rewound | None = None  # what an undo would undo
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
         self._questions: dict[str, PermissionRequested] = {}
@@ -207,14 +239,20 @@ class SessionState:
             self._questions[event.request_id] = event
         elif isinstance(event, CompactionStart | CompactionEnd):
             self._follow_compaction(event)
+        elif isinstance(event, SessionRewound):
+            self._rewind(event, str(entry.private.get("rewind", "")))
         if self.run is not None:
-            _follow(self.run, event)
+            _follow(self.run, event, len(self.messages))
         if isinstance(event, AgentEnd):
             self._end(event)
 
     def _start(self, prompt_id: str, event: AgentStart, digest: str | None) -> None:
         """A run begins; a prompt that stood in the queue for it stands there no more."""
-        self.run = OpenRun(prompt_id, event.prompt.model)
+        self.run = OpenRun(prompt_id, event.prompt.model, whole_turns=len(self.messages))
+        self.begun.append(prompt_id)
+        self.starts[prompt_id] = Start(len(self.messages), self.todo)
+        if self.rewound is not None and self.rewound.removed:
+            self.rewound = None  # the conversation goes another way now
         entry = self.prompts.setdefault(prompt_id, PromptEntry())
         if digest is not None:
             entry.digests.add(digest)
@@ -273,6 +311,48 @@ class SessionState:
         else:
             self.usage = self.usage_after(event)
 
+    def removed_by(self, prompt_id: str) -> tuple[Message, ...]:
+        """The messages that a rewind to just before a prompt takes away."""
+        start = self.starts.get(prompt_id)
+        return () if start is None else tuple(self.messages[start.messages :])
+
+    def _rewind(self, event: SessionRewound, rewind_id: str) -> None:
+        """Go back, or undo that: the last rewind is turned round."""
+        self.rewinds.add(rewind_id)
+        last = self.rewound
+        if event.undo and last is not None and not last.is_undone:
+            self.messages += last.removed
+            self.starts |= last.starts
+            todo, self.todo = self.todo, last.todo if last.scope != "files" else self.todo
+            self.rewound = replace(last, rewind_id=rewind_id, is_undone=True, todo=todo)
+            return
+        gone = set(event.removed_message_ids)
+        removed = tuple(message for message in self.messages if message.message_id in gone)
+        self.messages = [message for message in self.messages if message.message_id not in gone]
+        starts: dict[str, Start] = {}
+        todo = self.todo
+        if event.scope != "files":
+            begin = self.starts.get(event.prompt_id)
+            starts = {
+                key: start for key, start in self.starts.items() if start.messages >= len(self.messages)
+            }
+            self.starts = {key: start for key, start in self.starts.items() if key not in starts}
+            self.todo = begin.todo if begin is not None else self.todo
+        self.rewound = Rewound(rewind_id, event.prompt_id, event.scope, False, removed, starts, todo)
+
+    def carry(self, record: Any) -> None:
+        """Take what the session that this one was forked from had. Raises ValidationError."""
+        carried = Carried.model_validate(record)
+        self.messages += carried.whole_messages()
+        for message in carried.messages:
+            if isinstance(message, AssistantMessage):
+                self._call_ids.update(call.id for call in message.calls)
+        for prompt_id, start in carried.starts.items():
+            self.begun.append(prompt_id)
+            self.starts[prompt_id] = Start(start.messages, start.todo)
+        self.todo = carried.todo or self.todo
+        self.memories += carried.memories
+
     def _end(self, event: AgentEnd) -> None:
         if self.run is None:
             return
@@ -316,11 +396,12 @@ def never_ran(state: SessionState, prompt_id: str, error: RunError | None = None
     )
 
 
-def _follow(run: OpenRun, event: DurableEvent) -> None:
-    """Keep account of what a run has open."""
+def _follow(run: OpenRun, event: DurableEvent, messages: int) -> None:
+    """Keep account of what a run has open; `messages` is how many the session has."""
     match event:
         case TurnStart():
             run.turn, run.turn_open, run.answer, run.result_ids = event.turn, True, None, []
+            run.whole_turns = messages
         case TurnEnd():
             run.turn_open = False
         case MessageStart():

@@ -8,10 +8,11 @@ only.
 import hashlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -24,25 +25,39 @@ from agentd.protocol.methods import (
     CancelResult,
     Problem,
     SessionAttachParams,
+    SessionDiffParams,
+    SessionDiffResult,
     SessionExportResult,
+    SessionForkParams,
     SessionGetParams,
     SessionGetResult,
     SessionListParams,
     SessionListResult,
     SessionNewParams,
+    SessionOriginalParams,
+    SessionOriginalResult,
+    SessionRewindParams,
+    SessionRewindResult,
 )
 from agentd.sessions.dispatcher import Stop
 from agentd.sessions.export import markdown
+from agentd.sessions.file_changes import diff, original
+from agentd.sessions.forking import Fork
 from agentd.sessions.house import House
-from agentd.sessions.journal import Journal, JournalError, JournalLocked, JournalTooNew, remove
-from agentd.sessions.loading import not_found, read_state, take_over
+from agentd.sessions.journal import JournalError, JournalLocked, JournalTooNew, remove
+from agentd.sessions.loading import make, not_found, read_state, take_over
 from agentd.sessions.log import damage_told
 from agentd.sessions.page import read_page
 from agentd.sessions.replay import ReplayReader
 from agentd.sessions.session import Session, reading
 from agentd.sessions.state import SessionState
 from agentd.sessions.summary import cursor_of, summary_of
-from agentd.workspace.paths import path_of, uri_of
+from agentd.workspace import restoring
+from agentd.workspace.checkpoints import Checkpoints, remove_beside, with_open_rewind
+from agentd.workspace.paths import WorkspaceError, path_of, uri_of
+
+_P = TypeVar("_P")
+_R = TypeVar("_R")
 
 log = logging.getLogger(__name__)
 
@@ -103,22 +118,55 @@ class Sessions:
             message_count=0,
             seq=1,
         )
-        path = self._path(root, session_id)
-        header = {"sessionId": session_id, "workspaceUri": info.workspace_uri, "createdAt": now}
+        return await self._begin(root, info)
+
+    async def _begin(
+        self, root: Path, info: SessionInfo, carried: Sequence[Mapping[str, Any]] = ()
+    ) -> "NewSession":
+        """Make the session that `info` tells, with what it takes over of another one."""
+        path = self._path(root, info.session_id)
+        header = {
+            "sessionId": info.session_id, "workspaceUri": info.workspace_uri, "createdAt": info.created_at
+        }  # fmt: skip
         try:
-            journal = await anyio.to_thread.run_sync(Journal.create, path, header)
+            with anyio.CancelScope(shield=True):
+                journal, state = await anyio.to_thread.run_sync(make, path, header, carried)
         except JournalError as error:
             raise RpcError("storage", str(error), retryable=True) from error
-        session = Session(SessionState(session_id), journal, root, house)
+        session = Session(state, journal, root, self._house)
         try:
             introduce = session.begin(info)
         except RpcError:
             journal.close()
             await anyio.to_thread.run_sync(path.unlink)
             raise
-        self._open[session_id] = session
-        self._latest[root] = session_id
+        self._open[info.session_id] = session
+        self._latest[root] = info.session_id
         return NewSession(session, introduce)
+
+    async def fork(self, params: SessionForkParams) -> "NewSession":
+        """A new session that goes on from a message of another one, which nothing happens to.
+
+        Works beside a process that writes the other one. Raises `RpcError` sessionNotFound, invalidParams or
+        storage.
+        """
+        async with self._gate(params.session_id):
+            self._check_open()
+            state, _ = await self._as_it_is(params.session_id)
+            fork = Fork(state, params.message_id)
+            house = self._house
+            info = fork.info(house.sources.new_id("s"), house.sources.now())
+            records = await anyio.to_thread.run_sync(fork.records)
+            return await self._begin(path_of(info.workspace_uri), info, records)
+
+    async def _as_it_is(self, session_id: str) -> tuple[SessionState, Path]:
+        """The state of a session, open or not, and its journal; it is left as it is."""
+        session = self._open.get(session_id)
+        if session is not None:
+            return session.state, session.journal
+        path = await anyio.to_thread.run_sync(self._find, session_id)
+        state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
+        return state, path
 
     async def open(self, session_id: str, *, tell: bool = True) -> Session:
         """The session of that id, opened where it was not. `tell`: whether clients are sent what closes it.
@@ -221,7 +269,10 @@ class Sessions:
             journal.close()
             raise not_found(session_id)
         self._note(session_id, damage)
-        session = Session(state, journal, path_of(state.base.workspace_uri), self._house)
+        root = path_of(state.base.workspace_uri)
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(_settle, path, root, state, self._house)
+        session = Session(state, journal, root, self._house)
         try:
             session.recover(damage, tell=tell)
         except RpcError:
@@ -298,6 +349,52 @@ class Sessions:
             state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
             return SessionExportResult(text=markdown(state.info(alive=False), state.messages))
 
+    # --- files ------------------------------------------------------------------------------------
+
+    async def rewind(self, params: SessionRewindParams) -> SessionRewindResult:
+        """Bring a session back to before a prompt; requests for it that come meanwhile wait.
+
+        Raises `RpcError` as `open` and `Dispatcher.rewind` do.
+        """
+        await self.open(params.session_id)
+        async with self._gate(params.session_id):
+            self._check_open()
+            session = self._open.get(params.session_id)
+            if session is None:  # closed while this waited
+                raise RpcError("cancelled", "The session was closed before it could be rewound.")
+            return await session.rewind(params)
+
+    async def diff(self, params: SessionDiffParams) -> SessionDiffResult:
+        """What a prompt, or all of a session, did to files. Raises `RpcError`."""
+        return await self._of_files(params.session_id, diff, params.prompt_id)
+
+    async def original(self, params: SessionOriginalParams) -> SessionOriginalResult:
+        """What a file was before a prompt. Raises `RpcError`."""
+        return await self._of_files(params.session_id, original, params)
+
+    async def _of_files(
+        self, session_id: str, look: Callable[[SessionState, Checkpoints, Path, _P], _R], what: _P
+    ) -> _R:
+        async with self._gate(session_id):
+            session = self._open.get(session_id)
+            state, path = await self._as_it_is(session_id)
+            kept = session.prompts.checkpoints if session is not None else Checkpoints.beside(path)
+            root = path_of(state.base.workspace_uri)
+            return await anyio.to_thread.run_sync(look, state, kept, root, what)
+
+    async def settle_rewinds(self) -> None:
+        """Take back what rewinds have done in whose midst a daemon died. Raises nothing."""
+        for path in await anyio.to_thread.run_sync(with_open_rewind, self._folder):
+            async with self._gate(path.stem):
+                if path.stem in self._open or self._ending:
+                    continue
+                try:
+                    session = await self._load(path.stem, tell=False)
+                except RpcError as error:
+                    log.warning("a rewind that was cut short: %s", error)
+                else:
+                    await session.close()
+
     async def listing(self, params: SessionListParams, root: Path | None) -> SessionListResult:
         """Sessions, newest first, of one workspace folder or of all; the cursor is a place in that order."""
         stored = await anyio.to_thread.run_sync(self._stored, root)
@@ -371,7 +468,7 @@ class Sessions:
             path = await anyio.to_thread.run_sync(self._find, session_id)
             try:
                 with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(remove, path)
+                    await anyio.to_thread.run_sync(_remove, path)
             except JournalLocked as error:
                 raise RpcError("sessionLocked", str(error), retryable=True, pid=error.pid) from error
             except JournalError as error:
@@ -395,6 +492,20 @@ class Sessions:
         del self._open[session.session_id]
         if self._latest.get(session.root) == session.session_id:
             del self._latest[session.root]
+
+
+def _remove(path: Path) -> None:
+    """Remove a session and what was kept for it; of the latter, what a kill leaves is swept later."""
+    remove(path)
+    remove_beside(path)
+
+
+def _settle(path: Path, root: Path, state: SessionState, house: House) -> None:
+    """Take back a rewind in whose midst a daemon died; where that fails, the next rewind tries again."""
+    try:
+        restoring.settle(Checkpoints.beside(path), root, state.rewinds, house.write_notes)
+    except (WorkspaceError, OSError) as error:
+        log.warning("a rewind that was cut short could not be taken back: %s", error)
 
 
 class NewSession:

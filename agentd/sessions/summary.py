@@ -13,7 +13,7 @@ _TAILS = ((4 * 1024, 0), (32 * 1024, 0), (256 * 1024, 16 * 1024))
 
 
 def summary_of(path: Path) -> SessionInfo | None:
-    """A session for the list, from the ends of its journal; None where they hold none.
+    """A session for the list, from the ends of its journal; None where they hold none, or end with a rewind.
 
     Most journals end with the end of a run, which tells the session as it stood then. Where the last run is
     long and has no end, `message_count` counts what was read of it. Raises `JournalError` or `OSError`.
@@ -26,6 +26,8 @@ def summary_of(path: Path) -> SessionInfo | None:
     info = _told(records[place]) if place is not None else None
     if place is None or info is None:
         return None
+    if any(_type(record) == "session_rewound" for record in records[place + 1 :]):
+        return None  # how many messages there are now is known to who reads it all
     messages = sum(_type(record) == "message_end" for record in records[place + 1 :])
     last = records[-1]
     update = {

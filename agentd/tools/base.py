@@ -26,6 +26,7 @@ from agentd.protocol.messages import (
     ToolDetails,
     ToolKind,
 )
+from agentd.workspace.checkpoints import Checkpoint, NoCheckpoint
 from agentd.workspace.editor import Editor
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
@@ -102,7 +103,8 @@ class ToolContext:
 
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
     the model has seen, and `shell` what one command leaves for the next. `environment` is what commands
-    inherit. `write_notes` tell a later daemon where writes of this one may have left something.
+    inherit. `write_notes` tell a later daemon where writes of this one may have left something. `checkpoint`
+    keeps what a file is before it is changed.
     """
 
     root: Path
@@ -114,6 +116,7 @@ class ToolContext:
     todo: Todo = field(default_factory=UnkeptTodo)
     write_notes: WriteNotes = field(default_factory=WriteNotes)
     shell: Shell = field(default_factory=Shell)
+    checkpoint: Checkpoint = field(default_factory=NoCheckpoint)
 
 
 @dataclass(frozen=True)

@@ -164,16 +164,17 @@ class Bash:
         try:
             enclosure = await sandbox.enclose(context.root) if sandbox is not None else None
             jailed = enclosed(enclosure, call.argv, cwd, call.env)
-            result = await self._processes.run(
-                jailed.argv,
-                cwd=cwd,
-                env=jailed.env,
-                timeout=timeout_ms / 1000,
-                output=show,
-                spill=spill,
-                aside=call.aside,
-                jail=jailed.jail,
-            )
+            async with context.checkpoint.watching(context.root):
+                result = await self._processes.run(
+                    jailed.argv,
+                    cwd=cwd,
+                    env=jailed.env,
+                    timeout=timeout_ms / 1000,
+                    output=show,
+                    spill=spill,
+                    aside=call.aside,
+                    jail=jailed.jail,
+                )
         except (CommandError, SandboxError) as error:
             raise ToolError(str(error)) from error
         follow = context.shell.directory.follow

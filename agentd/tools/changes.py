@@ -117,7 +117,8 @@ def _apply(
             prepared = _prepare(place, revise, seen)
             now = prepared.before
         if prepared.after != _content(now):
-            files.write(place, prepared.after, now, context.write_notes)
+            with context.checkpoint.changing(place, now, prepared.after):
+                files.write(place, prepared.after, now, context.write_notes)
         seen.note(place.path, digest(prepared.after))
     return prepared
 

@@ -24,32 +24,42 @@ Block = tuple[int, int, int, int]
 """Lines `[a, b)` of the old version became lines `[c, d)` of the new one."""
 
 
-def file_change(place: Place, before: bytes | None, after: bytes) -> FileChange:
-    """What a change does to a file; `before` is None for a new one.
+def file_change(place: Place, before: bytes | None, after: bytes | None) -> FileChange:
+    """What a change does to a file; `before` is None for a new one, `after` for one that is removed.
 
     Both must be text (`workspace.text.decode`). Raises WorkspaceError `too_large` for a patch nobody could
     review.
     """
-    middle = _middle(_text(before or b""), _text(after))
+    middle = _middle(_text(before or b""), _text(after or b""))
     old, new = _lines(middle.old), _lines(middle.new)
     blocks = list(changed_blocks(old, new))
     name = place.shown
-    head = ["--- /dev/null\n" if before is None else f"--- a/{name}\n", f"+++ b/{name}\n"]
-    patch = "".join([*head, *_hunks(old, new, blocks, middle.skipped)]) if blocks or before is None else ""
+    head = [
+        "--- /dev/null\n" if before is None else f"--- a/{name}\n",
+        "+++ /dev/null\n" if after is None else f"+++ b/{name}\n",
+    ]
+    is_shown = blocks or before is None or after is None
+    patch = "".join([*head, *_hunks(old, new, blocks, middle.skipped)]) if is_shown else ""
     if len(patch) > _MAX_PATCH:
         raise WorkspaceError(
             "too_large",
             f"The change to '{name}' is too large to be shown for approval ({len(patch):,} characters). "
             "Make it in smaller parts.",
         )
-    action: FileAction = "created" if before is None else "changed"
     return FileChange(
         uri=place.uri,
-        action=action,
+        action=action_of(before is not None, after is not None),
         patch=visible(patch),
         additions=sum(d - c for _, _, c, d in blocks),
         deletions=sum(b - a for a, b, _, _ in blocks),
     )
+
+
+def action_of(was: bool, is_there: bool) -> FileAction:
+    """What a change comes to, from whether there was a file and whether there is one now."""
+    if not was:
+        return "created"
+    return "changed" if is_there else "deleted"
 
 
 def _text(data: bytes) -> str:

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 from agentd.workspace.beneath import directory
 from agentd.workspace.names import MissingFile
 from agentd.workspace.paths import Place, WorkspaceError
-from agentd.workspace.replacing import create_file, replace_file
+from agentd.workspace.replacing import create_file, remove_file, replace_file
 from agentd.workspace.write_notes import WriteNotes
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -83,8 +83,16 @@ def read_if_present(place: Place) -> Snapshot | None:
         return None
 
 
-def write(place: Place, data: bytes, before: Snapshot | None, notes: WriteNotes = _NO_NOTES) -> None:
+def write(
+    place: Place,
+    data: bytes,
+    before: Snapshot | None,
+    notes: WriteNotes = _NO_NOTES,
+    mode: int | None = None,
+) -> None:
     """Make `data` the content of the file, which was `before` (None: it was not there).
+
+    `mode` are the permission bits of a new file, where they are not to be those of any.
 
     Atomic, on the disk when this returns. Keeps mode (but no setuid), owner, extended attributes and ACL; a
     file with several names, or of another owner, is written in place, so that it stays one. Creates missing
@@ -102,12 +110,42 @@ def write(place: Place, data: bytes, before: Snapshot | None, notes: WriteNotes 
             notes.note(place.root, place.parts[:-1])
             temporary = notes.temporary_name(name)
             if before is None:
-                create_file(parent, name, data, temporary)
+                create_file(parent, name, data, temporary, mode)
                 return
             check_writable(place, before.status)
             if replace_file(parent, name, before, data, temporary):
                 return
     raise stale(place)
+
+
+def remove(place: Place, before: Snapshot, notes: WriteNotes = _NO_NOTES) -> None:
+    """Remove the file, which was `before`. Raises WorkspaceError, `stale` when it is that no more."""
+    with _explained(place), _parent(place) as (parent, name):
+        notes.note(place.root, place.parts[:-1])
+        if remove_file(parent, name, before, notes.temporary_name(name)):
+            return
+    raise stale(place)
+
+
+def remove_folders(place: Place, count: int) -> None:
+    """Remove the last `count` folders that the place lies in, as far as they are empty."""
+    for depth in range(len(place.parts) - 1, len(place.parts) - 1 - count, -1):
+        try:
+            with directory(place.root, place.parts[: depth - 1]) as parent:
+                os.rmdir(place.parts[depth - 1], dir_fd=parent)
+        except OSError:
+            return  # not empty, so that those above are not either
+
+
+def set_mode(place: Place, mode: int) -> None:
+    """Set the file's permission bits. Raises WorkspaceError."""
+    with _explained(place), _parent(place) as (parent, name):
+        fd = os.open(name, _OPEN_FLAGS, dir_fd=parent)
+        try:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                os.fchmod(fd, mode)
+        finally:
+            os.close(fd)
 
 
 def check_writable(place: Place, status: os.stat_result) -> None:

@@ -28,12 +28,12 @@ _SET_ID = stat.S_ISUID | stat.S_ISGID
 _UNSUPPORTED = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.ENODATA, errno.EINVAL)
 
 
-def create_file(parent: int, name: str, data: bytes, temporary: str) -> None:
+def create_file(parent: int, name: str, data: bytes, temporary: str, mode: int | None = None) -> None:
     """A new file, written under the name `temporary` first. Raises FileExistsError when there is one by now.
 
-    Raises OSError.
+    `mode` are its permission bits, where they are not those of any new file. Raises OSError.
     """
-    _write_temporary(parent, temporary, data)
+    _write_temporary(parent, temporary, data, mode=mode)
     try:
         try:
             # A hard link, unlike a rename, never replaces what came in between.
@@ -71,6 +71,26 @@ def replace_file(parent: int, name: str, before: "Before", data: bytes, temporar
     if replaced:
         _sync_directory(parent)
     return replaced
+
+
+def remove_file(parent: int, name: str, before: "Before", temporary: str) -> bool:
+    """Remove a file that was `before`. False: it is that no more, and stays. Raises OSError.
+
+    It is moved to the name `temporary` first, looked at there, and moved back where it is another one's.
+    """
+    if not _is_unchanged(parent, name, before.status):
+        return False
+    os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
+    if not _is(parent, temporary, before.status, before.data):
+        try:
+            os.link(temporary, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+            _discard(parent, temporary)
+        except FileExistsError:  # who made that came last, so theirs stays, as if we had not been there
+            _discard(parent, temporary)
+        return False
+    os.unlink(temporary, dir_fd=parent)
+    _sync_directory(parent)
+    return True
 
 
 class Before(Protocol):
@@ -158,13 +178,20 @@ def _create_by_rename(parent: int, temporary: str, name: str) -> None:
 
 
 def _write_temporary(
-    parent: int, temporary: str, data: bytes, like: tuple[str, os.stat_result] | None = None
+    parent: int,
+    temporary: str,
+    data: bytes,
+    like: tuple[str, os.stat_result] | None = None,
+    mode: int | None = None,
 ) -> None:
     """The new file, safe on the disk; with name and state of the old one, it takes after that."""
-    fd = os.open(temporary, _NEW_FILE, _NEW_MODE if like is None else _PRIVATE_MODE, dir_fd=parent)
+    first_mode = _NEW_MODE if like is None and mode is None else _PRIVATE_MODE
+    fd = os.open(temporary, _NEW_FILE, first_mode, dir_fd=parent)
     try:
         try:
             _write_all(fd, data)
+            if mode is not None:
+                os.fchmod(fd, mode & ~_SET_ID)
             if like is not None:
                 _take_after(fd, parent, *like)
             os.fsync(fd)

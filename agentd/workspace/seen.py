@@ -1,6 +1,7 @@
 """What the model has seen of each file, so that nothing is overwritten unseen."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,15 @@ class SeenFiles:
     def knows(self, path: Path) -> bool:
         """Whether the model has seen the file at all."""
         return path in self._digests
+
+    def forget(self, paths: Iterable[Path]) -> None:
+        """These files are not as the model saw them any more: it has to look again before it changes them."""
+        for path in paths:
+            self._digests.pop(path, None)
+
+    def forget_all(self) -> None:
+        """The model does not remember what it saw."""
+        self._digests.clear()
 
     def is_current(self, path: Path, data: bytes) -> bool:
         """Whether `data` is what the model saw."""

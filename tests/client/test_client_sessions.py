@@ -46,3 +46,28 @@ async def test_a_client_queues_steers_attaches_exports_and_deletes(home: Home) -
         assert (await client.export_session(name)).startswith("# first\n")
         await client.delete_session(name)
         assert (await client.list_sessions()).sessions == ()
+
+
+async def test_a_client_looks_at_changes_takes_them_back_and_forks(home: Home) -> None:
+    script = home.path / "script.json"
+    call = {"type": "tool_call", "name": "write_file", "arguments": {"file_path": "a.txt", "content": "a\n"}}
+    script.write_text(json.dumps([{"content": [call]}, {"content": [{"type": "text", "text": "done"}]}]))
+    options = ClientOptions(model=f"scripted/{script}", mode="edit", trusted=True)
+    root = home.workspace()
+    async with Client.start(root, env=home.environment(), options=options) as client:
+        name = (await client.new_session()).session_id
+        await client.prompt("write", session_id=name, prompt_id="p1")
+        uri = (root / "a.txt").as_uri()
+        (file,) = (await client.diff_session(name)).files
+        assert (file.uri, file.action, file.additions) == (uri, "created", 1)
+        assert await client.diff_session(name, "p1") == await client.diff_session(name)
+        assert await client.original_text(name, "p1", uri) is None
+        fork = await client.fork_session(name)
+        assert fork.forked_from is not None
+        assert fork.forked_from.session_id == name
+        dry = await client.rewind_session(name, "p1", uris=[uri], dry_run=True)
+        assert await client.rewind_session(name, "p1", uris=[uri]) == dry
+        assert not (root / "a.txt").exists()
+        undone = await client.undo_rewind(name)
+        assert undone.restored_message_ids == dry.removed_message_ids
+        assert (root / "a.txt").read_text() == "a\n"

@@ -20,6 +20,10 @@ METHODS = [
     "agentd/session/attach",
     "agentd/session/export",
     "agentd/session/compact",
+    "agentd/session/fork",
+    "agentd/session/rewind",
+    "agentd/session/diff",
+    "agentd/session/original",
     "agentd/session/close",
     "agentd/models",
     "agentd/session/delete",
@@ -46,7 +50,7 @@ NAMES = [
     "wait", "whenBusy", "maxTurns", "requestId", "optionId", "provider", "secret", "text", "type", "uri",
     "textDocument", "contentChanges", "range", "start", "end", "line", "character", "version", "event",
     "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted", "ruleId",
-    "op", "index", "afterSeq", "keepQueue", "instructions",
+    "op", "index", "afterSeq", "keepQueue", "scope", "uris", "undo", "dryRun", "messageId", "instructions",
 ]  # fmt: skip
 
 TEXTS = st.one_of(

@@ -1,0 +1,143 @@
+"""What a session's prompts did to files: their diff, and what a file was before."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from agentd.protocol.errors import RpcError
+from agentd.protocol.methods import (
+    DiffFile,
+    SessionDiffResult,
+    SessionOriginalParams,
+    SessionOriginalResult,
+)
+from agentd.sessions.rewinding import begun
+from agentd.sessions.state import SessionState
+from agentd.tools.diff import action_of, file_change
+from agentd.workspace import files
+from agentd.workspace.checkpoints import Change, Checkpoints, FileState, Parts, same_content
+from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
+from agentd.workspace.text import BinaryContent, decode, visible
+
+_MOST_PATCH = 16 * 1024 * 1024
+"""Characters of a whole diff; the files behind that are named without their patch."""
+
+
+def diff(
+    state: SessionState, checkpoints: Checkpoints, root: Path, prompt_id: str | None
+) -> SessionDiffResult:
+    """What a prompt, or all of the session, came to in the end. Blocks. Raises `RpcError`."""
+    if prompt_id is not None:
+        begun(state, prompt_id)
+    patches: list[str] = []
+    told: list[DiffFile] = []
+    room = _MOST_PATCH
+    for parts, (before, after) in _net(_changes(checkpoints), prompt_id).items():
+        patch, file = _file(checkpoints, Place(root, parts, "/".join(parts)), before, after)
+        if len(patch) > room:
+            patch = f"{_head(file, parts)}The diff of this file is left out: it would be too long.\n"
+        room -= len(patch)
+        patches.append(patch)
+        told.append(file)
+    return SessionDiffResult(patch="".join(patches), files=tuple(told))
+
+
+def original(
+    state: SessionState, checkpoints: Checkpoints, root: Path, params: SessionOriginalParams
+) -> SessionOriginalResult:
+    """A file as it was just before a prompt: as it is now where nothing has changed it since. Blocks.
+
+    Raises `RpcError` promptNotFound, invalidParams, outsideWorkspace, storage, or unsupported for what is no
+    text.
+    """
+    since = set(state.begun[state.begun.index(begun(state, params.prompt_id)) :])
+    try:
+        place = resolve(root, str(path_of(params.uri)))
+        first = next((each for each in _changes(checkpoints) if _is_of(each, place.parts, since)), None)
+        if first is None:
+            snapshot = files.read_if_present(place)
+            return SessionOriginalResult(text=None if snapshot is None else _text(snapshot.data))
+    except OutsideWorkspace as error:
+        raise RpcError("outsideWorkspace", f"/uri: {error}") from error
+    except WorkspaceError as error:
+        raise RpcError("invalidParams", f"/uri: {error}") from error
+    if first.before is None:
+        return SessionOriginalResult(text=None)
+    data = checkpoints.content(first.before)
+    if data is None:
+        raise RpcError("storage", f"What '{place.shown}' was before that prompt is not kept any more.")
+    return SessionOriginalResult(text=_text(data))
+
+
+def _is_of(change: Change, parts: Parts, prompts: set[str]) -> bool:
+    return change.parts == parts and not change.is_rewind and change.origin in prompts
+
+
+def _changes(checkpoints: Checkpoints) -> Sequence[Change]:
+    try:
+        return checkpoints.changes()
+    except OSError as error:
+        raise RpcError("storage", f"What files were before cannot be read: {error.strerror}.") from error
+
+
+def _net(
+    changes: Iterable[Change], prompt_id: str | None
+) -> dict[Parts, tuple[FileState | None, FileState | None]]:
+    """The state of each file before the first change and behind the last, where these differ."""
+    ends: dict[Parts, tuple[FileState | None, FileState | None]] = {}
+    for change in changes:
+        if prompt_id is None or (change.origin == prompt_id and not change.is_rewind):
+            first = ends[change.parts][0] if change.parts in ends else change.before
+            ends[change.parts] = (first, change.after)
+    return {
+        parts: (before, after)
+        for parts, (before, after) in sorted(ends.items())
+        if not same_content(before, after) or _modes(before, after)
+    }
+
+
+def _modes(before: FileState | None, after: FileState | None) -> str:
+    """The lines of a patch that tell of other permissions, as git writes them."""
+    if before is None or after is None or before.mode is None or after.mode in (None, before.mode):
+        return ""
+    assert after.mode is not None
+    return f"old mode 100{before.mode:03o}\nnew mode 100{after.mode:03o}\n"
+
+
+def _file(
+    checkpoints: Checkpoints, place: Place, before: FileState | None, after: FileState | None
+) -> tuple[str, DiffFile]:
+    """The patch of one file, and how much that is."""
+    file = DiffFile(
+        uri=place.uri, action=action_of(before is not None, after is not None), additions=0, deletions=0
+    )
+    head = ""
+    if modes := _modes(before, after):
+        head = f"diff --git a/{place.shown} b/{place.shown}\n{modes}"
+    if same_content(before, after):
+        return head, file
+    old = None if before is None else checkpoints.content(before)
+    new = None if after is None else checkpoints.content(after)
+    if (before is not None and old is None) or (after is not None and new is None):
+        return f"{head}{_head(file, place.parts)}The diff of this file is not kept any more.\n", file
+    try:
+        change = file_change(place, old, new)
+    except BinaryContent:
+        return f"{head}{_head(file, place.parts)}Binary files differ\n", file
+    except WorkspaceError:
+        return f"{head}{_head(file, place.parts)}The diff of this file is left out: it is too long.\n", file
+    counts = {"additions": change.additions, "deletions": change.deletions}
+    return head + change.patch, file.model_copy(update=counts)
+
+
+def _head(file: DiffFile, parts: Parts) -> str:
+    name = visible("/".join(parts))
+    old = "/dev/null" if file.action == "created" else f"a/{name}"
+    new = "/dev/null" if file.action == "deleted" else f"b/{name}"
+    return f"--- {old}\n+++ {new}\n"
+
+
+def _text(data: bytes) -> str:
+    try:
+        return visible(decode(data).text)
+    except BinaryContent as error:
+        raise RpcError("unsupported", "The file is binary, so it has no text.") from error

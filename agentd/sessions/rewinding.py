@@ -1,0 +1,238 @@
+"""Going back to just before a prompt: its files, its messages or both, and undoing that.
+
+A rewind is looked at whole before anything is done. Files come first, since only they can fail; then one
+event says what happened. When the daemon dies before that event is in the journal, the next one brings the
+files back to what they were.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+from anyio import CancelScope
+
+from agentd.agent.host import NotJournaled
+from agentd.protocol.errors import RpcError
+from agentd.protocol.events import RewindScope, RewoundFile, SessionRewound, TodoChanged
+from agentd.protocol.messages import Message
+from agentd.protocol.methods import SessionRewindParams, SessionRewindResult
+from agentd.sessions.house import House
+from agentd.sessions.log import SessionLog, refusing
+from agentd.sessions.state import Rewound, SessionState
+from agentd.tools.diff import action_of
+from agentd.workspace import restoring
+from agentd.workspace.checkpoints import Change, Checkpoints, Parts
+from agentd.workspace.paths import OutsideWorkspace, WorkspaceError, path_of, resolve
+from agentd.workspace.restoring import Restoration, Wanted
+from agentd.workspace.seen import SeenFiles
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a rewind is going to do. `undo` where it turns round the one before."""
+
+    prompt_id: str
+    scope: RewindScope
+    files: tuple[Restoration, ...]
+    removed: tuple[Message, ...] = ()
+    restored: tuple[Message, ...] = ()
+    undo: bool = False
+
+    @property
+    def steps(self) -> list[Restoration]:
+        """The files that it changes."""
+        return [each for each in self.files if each.conflict is None]
+
+    @property
+    def result(self) -> SessionRewindResult:
+        """What is answered."""
+        return SessionRewindResult(
+            files=tuple(map(_told, self.files)),
+            removed_message_ids=_ids(self.removed),
+            restored_message_ids=_ids(self.restored) if self.undo else None,
+        )
+
+    @property
+    def event(self) -> SessionRewound:
+        """What is journaled and sent."""
+        return SessionRewound(
+            prompt_id=self.prompt_id,
+            scope=self.scope,
+            removed_message_ids=_ids(self.removed),
+            files=tuple(map(_told, self.files)),
+            undo=True if self.undo else None,
+            restored_message_ids=_ids(self.restored) if self.undo else None,
+        )
+
+
+class Rewinding:
+    """Rewinds one session. Whoever calls sees to it that nothing else happens in the session meanwhile."""
+
+    def __init__(
+        self, root: Path, log: SessionLog, house: House, checkpoints: Checkpoints, seen: SeenFiles
+    ) -> None:
+        self._root = root
+        self._log = log
+        self._house = house
+        self._checkpoints = checkpoints
+        self._seen = seen
+
+    async def run(self, params: SessionRewindParams) -> SessionRewindResult:
+        """Do it, or with `dry_run` say what would be done.
+
+        Raises `RpcError` invalidParams, promptNotFound, outsideWorkspace or storage; then nothing has
+        changed.
+        """
+        plan = await self._plan(params)
+        if not params.dry_run and (plan.steps or plan.removed or plan.restored):
+            with CancelScope(shield=True):
+                await self._carry_out(plan)
+        return plan.result
+
+    async def _plan(self, params: SessionRewindParams) -> Plan:
+        state = self._log.state
+        try:
+            told, notes = frozenset(state.rewinds), self._house.write_notes
+            await anyio.to_thread.run_sync(restoring.settle, self._checkpoints, self._root, told, notes)
+            changes = await anyio.to_thread.run_sync(self._checkpoints.changes)
+        except (WorkspaceError, OSError) as error:
+            raise _storage(error) from error
+        only = await anyio.to_thread.run_sync(_parts, self._root, params.uris)
+        if params.undo:
+            return await self._plan_undo(_undoable(state, params), changes)
+        prompt_id, scope = _asked(state, params)
+        files: tuple[Restoration, ...] = ()
+        if scope != "conversation":
+            since = state.begun[state.begun.index(prompt_id) :]
+            wants = restoring.wanted(changes, since)
+            files = await self._files(_chosen(wants, only, params.uris))
+        removed = () if scope == "files" else state.removed_by(prompt_id)
+        return Plan(prompt_id, scope, files, removed)
+
+    async def _plan_undo(self, last: Rewound, changes: Sequence[Change]) -> Plan:
+        files = await self._files(restoring.undone(changes, last.rewind_id))
+        if last.is_undone:
+            removed = () if last.scope == "files" else self._log.state.removed_by(last.prompt_id)
+            return Plan(last.prompt_id, last.scope, files, removed)
+        return Plan(last.prompt_id, last.scope, files, restored=last.removed, undo=True)
+
+    async def _files(self, wants: Sequence[Wanted]) -> tuple[Restoration, ...]:
+        dirty = frozenset(await self._house.editor.dirty_paths())
+        found = await anyio.to_thread.run_sync(restoring.plan, self._checkpoints, self._root, wants, dirty)
+        return tuple(found)
+
+    async def _carry_out(self, plan: Plan) -> None:
+        rewind_id = self._house.sources.new_id("r")
+        notes, steps, todo = self._house.write_notes, plan.steps, self._log.state.todo
+        try:
+            if steps:
+                await anyio.to_thread.run_sync(restoring.restore, self._checkpoints, rewind_id, steps, notes)
+        except (WorkspaceError, OSError) as error:
+            raise _storage(error) from error
+        try:
+            self._log.record(plan.event, rewind=rewind_id)
+        except NotJournaled as error:
+            await anyio.to_thread.run_sync(self._take_back, rewind_id, steps)
+            raise RpcError(error.kind, str(error), retryable=error.kind == "storage") from error
+        with refusing():
+            if self._log.state.todo != todo:
+                self._log.record(TodoChanged(items=self._log.state.todo))
+            await self._log.sync()
+        if plan.scope != "files":
+            self._seen.forget_all()  # the model does not remember what it read then
+        self._seen.forget(step.place.path for step in steps)
+        try:
+            await anyio.to_thread.run_sync(self._checkpoints.end_rewind)
+        except OSError as error:
+            log.warning("the plan of a rewind that is done could not be removed: %s", error)
+
+    def _take_back(self, rewind_id: str, steps: Sequence[Restoration]) -> None:
+        if not steps:
+            return
+        changes = [step.change(rewind_id) for step in steps]
+        try:
+            restoring.take_back(self._checkpoints, self._root, changes, self._house.write_notes)
+        except (WorkspaceError, OSError) as error:
+            log.warning("a rewind could not be taken back, and will be when the session is opened: %s", error)
+
+
+def _asked(state: SessionState, params: SessionRewindParams) -> tuple[str, RewindScope]:
+    """The prompt to go back to, and what goes back. Raises `RpcError`."""
+    if params.prompt_id is None:
+        raise RpcError("invalidParams", "/promptId: to what? Name a prompt, or say undo")
+    if params.scope is None:
+        raise RpcError("invalidParams", '/scope: say "files", "conversation" or "both"')
+    if params.uris is not None and params.scope == "conversation":
+        raise RpcError("invalidParams", '/uris: with scope "conversation" no file is restored')
+    return begun(state, params.prompt_id), params.scope
+
+
+def begun(state: SessionState, prompt_id: str) -> str:
+    """A prompt that had a run of its own. Raises `RpcError` promptNotFound or invalidParams."""
+    if prompt_id in state.begun:
+        return prompt_id
+    entry = state.prompts.get(prompt_id)
+    run = entry.result.run_prompt_id if entry is not None and entry.result is not None else None
+    if run is not None:
+        raise RpcError(
+            "invalidParams", f'/promptId: "{prompt_id}" was said in the run of prompt "{run}"; name that one'
+        )
+    raise RpcError("promptNotFound", f'No prompt "{prompt_id}" has run in this session.')
+
+
+def _undoable(state: SessionState, params: SessionRewindParams) -> Rewound:
+    """The rewind to undo. Raises `RpcError`."""
+    if params.prompt_id is not None or params.scope is not None or params.uris is not None:
+        raise RpcError("invalidParams", "/undo: it undoes the last rewind as a whole; name nothing else")
+    if state.rewound is None:
+        raise RpcError(
+            "invalidParams", "/undo: there is no rewind to undo, or the conversation has gone on since"
+        )
+    return state.rewound
+
+
+def _parts(root: Path, uris: Sequence[str] | None) -> list[Parts]:
+    """The files that are named. Raises `RpcError` invalidParams or outsideWorkspace."""
+    found = []
+    for number, uri in enumerate(uris or ()):
+        try:
+            found.append(resolve(root, str(path_of(uri))).parts)
+        except OutsideWorkspace as error:
+            raise RpcError("outsideWorkspace", f"/uris/{number}: {error}") from error
+        except WorkspaceError as error:
+            raise RpcError("invalidParams", f"/uris/{number}: {error}") from error
+    return found
+
+
+def _chosen(wants: list[Wanted], only: Sequence[Parts], uris: Sequence[str] | None) -> list[Wanted]:
+    """The files of the rewind, or those of them that are named. Raises `RpcError` invalidParams."""
+    if uris is None:
+        return wants
+    known: Collection[Parts] = {want.parts for want in wants}
+    for number, parts in enumerate(only):
+        if parts not in known:
+            raise RpcError(
+                "invalidParams", f"/uris/{number}: this session has not changed that file since the prompt"
+            )
+    return [want for want in wants if want.parts in only]
+
+
+def _told(file: Restoration) -> RewoundFile:
+    return RewoundFile(
+        uri=file.place.uri,
+        action=action_of(file.now is not None, file.to is not None),
+        conflict=file.conflict,
+    )
+
+
+def _ids(messages: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(message.message_id for message in messages)
+
+
+def _storage(error: WorkspaceError | OSError) -> RpcError:
+    reason = str(error) if isinstance(error, WorkspaceError) else error.strerror
+    return RpcError("storage", f"The rewind was not done: {reason}", retryable=True)

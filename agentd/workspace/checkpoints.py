@@ -1,0 +1,364 @@
+"""What files were before a session changed them, and what it left: the ground of rewind, diff and original.
+
+Each session has a folder outside of the workspace, beside its journal. In it lie the contents, each under its
+SHA-256, and an index with one line per change, which names the prompt, the file, its state before and after.
+
+* A line and the content before are on the disk before the file is changed, so no kill loses what was there. A
+  line whose change a kill prevented does no harm: such a file is as it was before, which counts as well.
+* Contents that only stood between two changes of one prompt are given up again.
+* The lines of one file are a chain. Where one does not begin as the one before ended, somebody else changed
+  the file in between.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import stat
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from agentd.workspace.files import Snapshot
+from agentd.workspace.paths import Place
+
+log = logging.getLogger(__name__)
+
+Parts = tuple[str, ...]
+"""The components of a file's path below the workspace folder."""
+
+_INDEX = "index.jsonl"
+_REWIND = "rewind.json"
+_SUFFIX = ".files"
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file as it was: the digest of its content, and its permission bits where they are known."""
+
+    digest: str
+    mode: int | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a file. A state is None where there was no file.
+
+    `origin` is the id of a prompt, or of a rewind where `is_rewind`. `made` is how many of the folders that
+    the file lies in were made for it.
+    """
+
+    origin: str
+    parts: Parts
+    before: FileState | None
+    after: FileState | None
+    is_rewind: bool = False
+    made: int = 0
+
+
+def state_of(snapshot: Snapshot | None) -> FileState | None:
+    """The state of a file that was read."""
+    if snapshot is None:
+        return None
+    return FileState(hashlib.sha256(snapshot.data).hexdigest(), stat.S_IMODE(snapshot.status.st_mode))
+
+
+def same_content(one: FileState | None, other: FileState | None) -> bool:
+    """Whether two states have the same content, or both are none."""
+    return (one and one.digest) == (other and other.digest)
+
+
+class Checkpoint(Protocol):
+    """What keeps the state of files before one prompt changes them."""
+
+    def changing(self, place: Place, before: Snapshot | None, after: bytes) -> AbstractContextManager[None]:
+        """A context in which the file is changed. Raises WorkspaceError `storage` before anything is."""
+        ...
+
+    def watching(self, root: Path) -> AbstractAsyncContextManager[None]:
+        """A context in which a command runs that may change any file of the workspace."""
+        ...
+
+
+class NoCheckpoint:
+    """Keeps nothing: for tools outside of a session."""
+
+    @contextmanager
+    def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
+        """Nothing is kept."""
+        yield
+
+    @asynccontextmanager
+    async def watching(self, root: Path) -> AsyncIterator[None]:
+        """Nothing is looked at."""
+        yield
+
+
+class Checkpoints:
+    """The changes of one session. Its methods block and may be called from any thread."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is read or made before it is needed."""
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._changes: list[Change] | None = None
+        self._needed: Counter[str] = Counter()  # content -> how many changes need it
+        self._last: dict[tuple[str, Parts], Change] = {}  # the last change of each file by each origin
+        self._fd = -1
+
+    @staticmethod
+    def beside(journal: Path) -> "Checkpoints":
+        """Those of the session that has this journal."""
+        return Checkpoints(folder_beside(journal))
+
+    @property
+    def folder(self) -> Path:
+        """Where all of it lies."""
+        return self._folder
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def changes(self) -> tuple[Change, ...]:
+        """All changes, oldest first. A line that cannot be read is left out. Raises OSError."""
+        with self._lock:
+            return tuple(self._read())
+
+    def content(self, state: FileState) -> bytes | None:
+        """The content of a state; None where it was not kept, or is not what it was."""
+        try:
+            data = (self._folder / state.digest).read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == state.digest else None
+
+    def _read(self) -> list[Change]:
+        if self._changes is None:
+            self._changes = []
+            try:
+                data = (self._folder / _INDEX).read_bytes()
+            except FileNotFoundError:
+                data = b""
+            for line in data.splitlines():
+                with suppress(ValueError, KeyError, TypeError):
+                    self._take(_change_of(json.loads(line)))
+        return self._changes
+
+    def _take(self, change: Change) -> None:
+        """Add a change to what is known."""
+        assert self._changes is not None
+        self._changes.append(change)
+        last = self._last.get((change.origin, change.parts))
+        self._last[change.origin, change.parts] = change
+        if last is None or not same_content(last.after, change.before):
+            self._need(change.before)
+        elif last.after is not None:
+            self._needed[last.after.digest] -= 1  # it stood in between only
+        self._need(change.after)
+
+    def _need(self, state: FileState | None) -> None:
+        if state is not None:
+            self._needed[state.digest] += 1
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def record(
+        self, changes: Sequence[Change], contents: Mapping[str, bytes], *, at_once: bool = True
+    ) -> None:
+        """Have changes on the disk that are about to be made, and the contents (by digest) that they need.
+
+        Without `at_once`, for changes that were made already, a power cut may take their contents away again.
+        Raises OSError; what is written of it by then does no harm.
+        """
+        with self._lock:
+            self._read()
+            self._make_folder()
+            new = {digest: data for digest, data in contents.items() if not self._needed[digest]}
+            self._store(new, at_once)
+            self._append(changes)
+            old = {
+                last.after.digest
+                for change in changes
+                if (last := self._last.get((change.origin, change.parts))) and last.after
+            }
+            for change in changes:
+                self._take(change)
+            self._give_up(old)
+
+    def _store(self, contents: Mapping[str, bytes], at_once: bool) -> None:
+        for digest, data in contents.items():
+            temporary = self._folder / f"{digest}.new"
+            with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(data)
+                file.flush()
+                if at_once:
+                    os.fsync(file.fileno())
+            temporary.rename(self._folder / digest)
+        if contents:
+            _sync_folder(self._folder)
+
+    def _append(self, changes: Iterable[Change]) -> None:
+        lines = b"".join(json.dumps(_line_of(change)).encode("ascii") + b"\n" for change in changes)
+        if self._fd < 0:
+            self._fd = self._open_index()
+        end = os.fstat(self._fd).st_size
+        try:
+            _write_all(self._fd, lines)
+            os.fsync(self._fd)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._fd, end)
+            raise
+
+    def _open_index(self) -> int:
+        """The index, to be added to; what a kill or a full disk left of a last line is closed off."""
+        fd = os.open(self._folder / _INDEX, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        size = os.fstat(fd).st_size
+        try:
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                _write_all(fd, b"\n")
+            _sync_folder(self._folder)
+        except OSError:
+            os.close(fd)
+            raise
+        return fd
+
+    def _give_up(self, digests: Collection[str]) -> None:
+        for digest in digests:
+            if self._needed[digest] <= 0:
+                with suppress(OSError):  # a content too many does no harm
+                    (self._folder / digest).unlink()
+
+    def _make_folder(self) -> None:
+        if not self._folder.is_dir():
+            self._folder.mkdir(mode=0o700)
+            _sync_folder(self._folder.parent)
+
+    # --- a rewind under way -----------------------------------------------------------------------
+
+    def begin_rewind(self, changes: Sequence[Change]) -> None:
+        """Have on the disk what a rewind is about to do, until `end_rewind`. Raises OSError."""
+        with self._lock:
+            self._make_folder()
+            temporary = self._folder / f"{_REWIND}.new"
+            with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(json.dumps([_line_of(change) for change in changes]).encode("ascii"))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(self._folder / _REWIND)
+            _sync_folder(self._folder)
+
+    def open_rewind(self) -> tuple[Change, ...]:
+        """What a rewind that has not ended was about to do; nothing where there is none. Raises OSError."""
+        try:
+            return tuple(map(_change_of, json.loads((self._folder / _REWIND).read_bytes())))
+        except FileNotFoundError:
+            return ()
+        except (ValueError, KeyError, TypeError):
+            log.warning("the plan of a rewind cannot be read: the disk may have a fault")
+            return ()
+
+    def end_rewind(self) -> None:
+        """The rewind is done, or taken back. Raises OSError."""
+        (self._folder / _REWIND).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of the index."""
+        with self._lock:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+
+
+# --- the index ------------------------------------------------------------------------------------
+
+
+def _line_of(change: Change) -> dict[str, Any]:
+    return {
+        "rewind" if change.is_rewind else "prompt": change.origin,
+        "parts": change.parts,
+        "before": _json_of(change.before),
+        "after": _json_of(change.after),
+        **({"made": change.made} if change.made else {}),
+    }
+
+
+def _change_of(line: dict[str, Any]) -> Change:
+    is_rewind = "rewind" in line
+    return Change(
+        str(line["rewind" if is_rewind else "prompt"]),
+        tuple(map(str, line["parts"])),
+        _state_from(line["before"]),
+        _state_from(line["after"]),
+        is_rewind,
+        int(line.get("made", 0)),
+    )
+
+
+def _json_of(state: FileState | None) -> list[Any] | None:
+    return None if state is None else [state.digest, state.mode]
+
+
+def _state_from(told: Any) -> FileState | None:
+    if told is None:
+        return None
+    digest, mode = told
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise ValueError(digest)
+    return FileState(digest, mode)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def folder_beside(journal: Path) -> Path:
+    """The folder of the session that has this journal."""
+    return journal.with_name(journal.name + _SUFFIX)
+
+
+def remove_beside(journal: Path) -> None:
+    """Remove all that was kept for a session."""
+    shutil.rmtree(folder_beside(journal), ignore_errors=True)
+
+
+def with_open_rewind(sessions: Path) -> list[Path]:
+    """The journals of sessions in which a daemon died in the midst of a rewind. Blocks."""
+    found = sessions.glob(f"*/*.jsonl{_SUFFIX}/{_REWIND}")
+    return [each.parent.with_name(each.parent.name.removesuffix(_SUFFIX)) for each in found]
+
+
+def sweep(sessions: Path) -> int:
+    """Remove what was kept for sessions that are gone; gives of how many. Blocks, raises nothing."""
+    gone = [
+        folder
+        for folder in sessions.glob(f"*/*.jsonl{_SUFFIX}")
+        if not folder.with_name(folder.name.removesuffix(_SUFFIX)).exists()
+    ]
+    for folder in gone:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(gone)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
