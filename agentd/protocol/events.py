@@ -24,11 +24,12 @@ from agentd.protocol.wire import Id, Many, Wire, absent
 
 
 class PromptSettings(Wire):
-    """What a run was started with."""
+    """What a run was started with. `instructions` are the files of instructions that the model is told."""
 
     model: str | None
     mode: Mode
     effort: Effort | None = absent()
+    instructions: Many[str] | None = absent()
 
 
 class AgentStart(Wire):

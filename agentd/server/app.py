@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from agentd.config.folders import data_dir, home_dir, own_places
+from agentd.config.folders import config_file, data_dir, home_dir, own_places
 from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
 from agentd.config.trust import Trust
@@ -185,6 +185,7 @@ def _assemble(
         spills=folder / "output",
         sandbox=sandbox,
         rules=rules,
+        config_folder=config_file(os.environ).parent,
     )
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)

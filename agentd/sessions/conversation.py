@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from agentd.agent.instructions import system_prompt
+import anyio
+import anyio.to_thread
+
+from agentd.agent.instructions import NOTHING, Instructions, read_instructions
+from agentd.agent.system_prompt import system_prompt
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.protocol.events import Memory
@@ -21,6 +25,9 @@ DAMAGED = (
 )
 """What the model is told where lines of the journal could not be read."""
 
+LOOK_SECONDS = 2.0
+"""For files of instructions; on a disk that hangs, a run goes on without them."""
+
 
 class SessionConversation:
     """The session's side of a conversation with a model."""
@@ -29,6 +36,7 @@ class SessionConversation:
         self._root = root
         self._log = log
         self._house = house
+        self._instructions: Instructions = NOTHING
 
     @property
     def sources(self) -> Sources:
@@ -60,9 +68,24 @@ class SessionConversation:
         """When the history is made shorter by itself."""
         return self._house.settings.compaction
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the user trusts the workspace."""
+        return self._house.settings.trusts(self._root)
+
+    async def look_for_instructions(self, worked_in: Sequence[str] = ()) -> None:
+        """Read what users and project say of how to work, `worked_in` a folder of the workspace, in parts.
+
+        Once for all turns, so that a file that changes meanwhile costs a model server's cache once.
+        """
+        with anyio.move_on_after(LOOK_SECONDS):
+            self._instructions = await anyio.to_thread.run_sync(
+                read_instructions, self._root, self._house.config_folder, worked_in, abandon_on_cancel=True
+            )
+
     def system_prompt(self) -> str:
         """What the model is told first."""
-        told = system_prompt(self._root)
+        told = system_prompt(self._root) + self._instructions.prompt(trusted=self.is_trusted)
         return f"{told}\n\n{DAMAGED}" if self._log.state.damage else told
 
     def place_of(self, uri: str) -> str:

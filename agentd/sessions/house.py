@@ -87,6 +87,7 @@ class House:
 
     `start_soon` runs a task in the daemon's root task group. `spills` is the folder for output of commands
     that is too long to be shown; None where none is kept. `rules` keeps answers that outlive a session.
+    `config_folder` is the user's own, with instructions for all work.
     """
 
     settings: Settings
@@ -101,6 +102,7 @@ class House:
     spills: Path | None = None
     sandbox: Sandbox | None = None
     rules: RuleStore | None = None
+    config_folder: Path | None = None
     _told: list[bool] = field(default_factory=list)
 
     @property

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -31,8 +32,16 @@ from agentd.protocol.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agentd.protocol.messages import ContentBlock, Mode, RunError, TodoItem, ToolCall, UserMessage
-from agentd.protocol.methods import Partial, Problem, PromptParams, PromptResult
+from agentd.protocol.messages import (
+    ContentBlock,
+    Mode,
+    ResourceContent,
+    RunError,
+    TodoItem,
+    ToolCall,
+    UserMessage,
+)
+from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
 from agentd.sessions.house import House
@@ -43,7 +52,7 @@ from agentd.sessions.queue import PromptQueue
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
 from agentd.workspace.checkpoints import Checkpoints
-from agentd.workspace.paths import path_of
+from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
@@ -95,8 +104,8 @@ class Run(SessionConversation):
         self.accepted = anyio.Event()
         self.done = anyio.Event()
         self.result: PromptResult | None = None
-        self.problems: tuple[Problem, ...] = ()  # of the set-up, for whoever reads the answer only
         self._ground = ground
+        self._blocks = blocks
         self._mode = params.mode
         self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
         self._live = LivePart()
@@ -122,6 +131,7 @@ class Run(SessionConversation):
         """The task of the run. However it goes, `result` is set in the end; whoever drives it says `done`."""
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
+            await self.look_for_instructions(_worked_in(self._blocks, self._root))
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:
@@ -235,11 +245,11 @@ class Run(SessionConversation):
             ),
         )
 
-    def _tell_once(self, message: str) -> None:
+    def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:
         """Tell the user something that is so for all of the session."""
         if message not in self._ground.told:
             self._ground.told.add(message)
-            self._log.record(Notice(severity="info", message=message), self.prompt_id)
+            self._log.record(Notice(severity=severity, message=message), self.prompt_id)
 
     def claim_steer(self) -> bool:
         """Whether the user wants something said in this run before it ends."""
@@ -258,6 +268,14 @@ class Run(SessionConversation):
         """Run something that may outlive the run."""
         self._house.start_soon(function, *args)
 
+    def _tell_of_instructions(self) -> None:
+        """A word on instructions that are not heeded, once for each."""
+        for problem in self._instructions.problems:
+            self._tell_once(problem, "warning")
+        if self._instructions.projects and not self.is_trusted:
+            names = ", ".join(file.name for file in self._instructions.projects)
+            self._tell_once(f"{names}: not heeded, as the workspace is not trusted.")
+
     async def emit(self, event: DurableEvent | LiveEvent, **private: Any) -> None:
         """Journal and send an event, then wait until what it gates is safe."""
         if isinstance(event, MessageUpdate | ToolExecutionUpdate):
@@ -266,10 +284,14 @@ class Run(SessionConversation):
             return
         if isinstance(event, AgentEnd):
             await self._tell_changed_files()
+        elif isinstance(event, AgentStart) and (files := self._instructions.uris(trusted=self.is_trusted)):
+            event = AgentStart(prompt=event.prompt.model_copy(update={"instructions": files}))
         self._record(event, private)
         self._live.follow(event)
         for watch in self._watchers:
             watch(event)
+        if isinstance(event, AgentStart):
+            self._tell_of_instructions()
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
@@ -314,7 +336,7 @@ class Run(SessionConversation):
         rules = self._ground.questions.rules
 
         def judge() -> Decision:
-            return decide(proposal, mode=self._current_mode(), trusted=self._is_trusted(), remembered=rules)
+            return decide(proposal, mode=self._current_mode(), trusted=self.is_trusted, remembered=rules)
 
         decision = judge()
         if isinstance(decision, Deny):
@@ -323,7 +345,7 @@ class Run(SessionConversation):
             return Verdict(allowed=True, manner=decision.manner)
         if action.subject is None:
             return Verdict(False, f'Tool "{call.name}" needs the user\'s permission and cannot ask for it.')
-        options = rules.options(call.name, action.subject, trusted=self._is_trusted(), secret=action.secret)
+        options = rules.options(call.name, action.subject, trusted=self.is_trusted, secret=action.secret)
         return await self._ground.questions.ask(
             Asked(
                 self._log.state.session_id,
@@ -338,7 +360,8 @@ class Run(SessionConversation):
             )
         )
 
-    def _is_trusted(self) -> bool:
+    @property
+    def is_trusted(self) -> bool:
         """Trust that is given acts at the next turn, and once taken back it is gone at once."""
         return self._trusted and self._house.settings.trusts(self._ground.root)
 
@@ -369,6 +392,17 @@ def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
         for file in files
         if not (file.uri in gone and file.action == "created")
     )
+
+
+def _worked_in(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...]:
+    """The folder of the workspace that a prompt is about, by the first file that it refers to."""
+    for block in blocks:
+        if isinstance(block, ResourceContent):
+            with suppress(UriError):
+                path = path_of(block.uri)
+                if path.is_relative_to(root):
+                    return path.relative_to(root).parent.parts
+    return ()
 
 
 def _is_from_user(event: DurableEvent) -> bool:
