@@ -21,6 +21,10 @@ from agentd.protocol.events import (
 from agentd.protocol.messages import AssistantBlock
 from agentd.providers.base import ModelRequest, ProviderError, StreamEnd
 
+MOST_SAID = 16 * 1024 * 1024
+"""The longest answer, in UTF-16 code units: ten times what any model may write, so that a server which never
+ends costs no memory without end."""
+
 
 class Exchange:
     """The assistant message of one turn, from nothing to its last word."""
@@ -82,6 +86,9 @@ class Exchange:
                     await self._room()
                     if (delta := response.add(event)) is not None:
                         await self._emit(MessageUpdate(message_id=message_id, update=delta))
+                    if response.size > MOST_SAID:
+                        said = f"the answer is longer than {MOST_SAID // 2**20} MB, so it was not read on"
+                        raise ProviderError("protocol", f"{engine.model.provider}: {said}")
         raise ProviderError(
             "protocol", f"{engine.model.provider}: the stream ended without an end", retryable=True
         )

@@ -53,6 +53,8 @@ class Response:
     def __init__(self, call_id: Callable[[str | None], str]) -> None:
         self._call_id = call_id
         self._blocks: dict[int, _Block] = {}
+        self.size = 0
+        """How much was said so far, in UTF-16 code units."""
 
     def is_news(self, event: TextDelta | ThinkingDelta | ToolCallDelta) -> bool:
         """Whether the event says anything: some servers send pieces without text."""
@@ -83,6 +85,7 @@ class Response:
         offset = block.offset
         block.pieces.append(text)
         block.offset += utf16_length(text)
+        self.size += block.offset - offset
         return MessageDelta(
             kind=block.kind,
             index=index,

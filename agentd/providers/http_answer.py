@@ -22,6 +22,9 @@ from agentd.providers.tool_names import ToolNames
 _DRAIN_SECONDS = 0.05
 """How long the end of a body may take after its last event, for the connection to be used again."""
 
+MOST_MUTE_BYTES = 64 * 1024 * 1024
+"""How much may come without a word of an answer: more than any event holds, and not all of the memory."""
+
 
 class Decoder(Protocol):
     """A wire format, sans I/O: bytes in, events out. Only `end` raises."""
@@ -75,6 +78,7 @@ class Answer:
         self._thinking = thinking
         self._ready: deque[StreamEvent] = deque()
         self._lost = ""
+        self._mute = 0  # bytes since the last word of the answer
         self._heard = False
         self._ended = False
         self._failure: ProviderError | None = None
@@ -144,7 +148,13 @@ class Answer:
             self._say(self._decoder.close())
         else:
             self._heard = True
-            self._say(self._decoder.feed(chunk))
+            events = self._decoder.feed(chunk)
+            self._mute = 0 if events else self._mute + len(chunk)
+            if self._mute > MOST_MUTE_BYTES:
+                size = MOST_MUTE_BYTES // 2**20
+                message = f"{self._peer.provider}: {size} MB came without a word of an answer; check base_url"
+                raise ProviderError("protocol", message)
+            self._say(events)
 
     def _patience(self) -> float:
         """How long the next bytes may take, in seconds."""

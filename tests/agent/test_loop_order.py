@@ -394,3 +394,18 @@ async def test_arguments_that_a_tool_changes_stay_as_they_were_in_the_transcript
         if isinstance(e, MessageEnd) and isinstance(e.message, AssistantMessage)
     ]
     assert ended[0].calls[0].arguments == {"value": "x"}
+
+
+async def test_an_answer_without_end_is_not_read_for_ever_and_what_was_said_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agentd.agent.exchange.MOST_SAID", 2**20)
+    words = [TextDelta(0, "x" * 2**18)] * 1000
+    host = MemoryHost(words)
+    end = await host.run()
+    assert end.stop_reason == "error"
+    assert end.error is not None
+    assert (end.error.kind, end.error.retryable) == ("protocol", False)
+    assert "longer than 1 MB" in end.error.message
+    (block,) = host.transcript[-1].content
+    assert len(block.text) == 2**20 + 2**18

@@ -1,6 +1,7 @@
 """Nothing that a tool does breaks the loop: its call has one result, and the model is told."""
 
 import asyncio
+import json
 import threading
 from typing import Any
 
@@ -210,6 +211,16 @@ async def test_a_call_that_is_not_permitted_is_told_why_and_the_run_goes_on() ->
     assert (await host.run()).stop_reason == "stop"
     assert host.results == [("a", "The user said no.", True)]
     assert tool.ran == []
+
+
+async def test_two_hundred_calls_in_one_message_run_one_after_the_other_and_are_all_answered() -> None:
+    tool = FakeTool()
+    names = [f"c{number}" for number in range(200)]
+    asked = calls(*((name, "echo", json.dumps({"value": name})) for name in names))
+    host = MemoryHost(asked, text("ok"), tools=[tool])
+    await host.run()
+    assert [call_id for call_id, _, _ in host.results] == names
+    assert [ran["value"] for ran in tool.ran] == names
 
 
 async def test_a_call_runs_in_the_manner_in_which_it_is_permitted() -> None:

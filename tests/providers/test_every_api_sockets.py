@@ -1,5 +1,6 @@
 """What sockets do to an answer, for every API alike: nothing is lost, believed or given away."""
 
+import socket
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -85,6 +86,31 @@ async def test_a_connection_that_breaks_behind_the_head_is_no_empty_answer(api: 
         reading, error = await fail(api, server)
     assert reading.events == []
     assert (error.kind, error.retryable) == ("network", True)
+
+
+async def test_a_name_that_nobody_knows_is_a_network_error(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unknown(*_: Any, **__: Any) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr("anyio.connect_tcp", unknown)
+    provider = provider_at(api, "http://model.invalid/v1")
+    with pytest.raises(ProviderError) as caught:
+        async with provider.stream(request()):
+            pass
+    assert (caught.value.kind, caught.value.retryable) == ("network", True)
+    assert "model.invalid" in caught.value.message
+    assert "Name or service not known" in caught.value.message
+    await provider.aclose()
+
+
+async def test_bytes_without_end_and_without_a_word_are_not_read_for_ever(
+    api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentd.providers.http_answer.MOST_MUTE_BYTES", 2**20)
+    with RudeServer(Plan(head() + b"data: " + b"x" * 3 * 2**20, end="stay")) as server:
+        _, error = await fail(api, server)
+    assert (error.kind, error.retryable) == ("protocol", False)
+    assert "1 MB came without a word" in error.message
 
 
 async def test_an_answer_of_no_bytes_may_be_tried_again(api: str) -> None:
