@@ -145,7 +145,7 @@ def _events(session: Any, turns: int, text: str) -> Iterator[tuple[str | None, A
     for number in range(turns):
         prompt = f"p_{number}"
         for event in _run(number, text):
-            stands = {"summary": {**session, "messageCount": 4 * (number + 1)}, "waiting": 0}
+            stands = {"summary": {**session, "messageCount": 4 * (number + 1)}, "waiting": 0, "todo": ()}
             yield prompt, event, stands if event["type"] == "agent_end" else {}
 
 
