@@ -52,6 +52,7 @@ from agentd.sessions.queue import PromptQueue
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
 from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
 from agentd.workspace.seen import SeenFiles
@@ -109,6 +110,7 @@ class Run(SessionConversation):
         self._mode = params.mode
         self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
         self._live = LivePart()
+        self._looks = Looks()
         self._watchers: list[Callable[[DurableEvent], None]] = []
         self._trusted = house.settings.trusts(ground.root)
         self.is_safe = False  # whether its prompt is safe in the journal
@@ -240,6 +242,7 @@ class Run(SessionConversation):
             checkpoint=PromptCheckpoint(
                 self._ground.checkpoints,
                 self.prompt_id,
+                self._looks,
                 self._tell_once,
                 hidden=self._house.spills.parent if self._house.spills is not None else None,
             ),

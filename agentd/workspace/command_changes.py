@@ -39,6 +39,9 @@ UNSEEN = (
 
 _Signature = tuple[int, ...]
 
+_TICK_NS = 50_000_000
+"""Within so much of each other two changes of a file may bear the same time, on any system's clock."""
+
 
 class TooLarge(Exception):
     """The workspace exceeds the bounds."""
@@ -46,9 +49,13 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class Picture:
-    """The files of a workspace at one moment, and how many changes the session had made by then."""
+    """The files of a workspace at one moment, and how many changes the session had made by then.
+
+    `began` is when the look began, in nanoseconds of the system's clock.
+    """
 
     root: Path
+    began: int
     found: dict[Parts, tuple[_Signature, Snapshot]]
     large: frozenset[Parts]
     folders: frozenset[Parts]
@@ -56,29 +63,48 @@ class Picture:
     changes: int
 
 
-def look(checkpoints: Checkpoints, root: Path, hidden: Path | None = None) -> Picture:
+@dataclass
+class Looks:
+    """What one look leaves for the next, so that only what has changed is read again."""
+
+    last: Picture | None = None
+    is_too_large: bool = False
+
+
+def look(checkpoints: Checkpoints, root: Path, looks: Looks, hidden: Path | None = None) -> Picture:
     """The workspace before a command, without the folder `hidden`. Blocks. Raises TooLarge or OSError."""
-    deadline = time.monotonic() + SECONDS
-    found: dict[Parts, tuple[_Signature, Snapshot]] = {}
-    large: set[Parts] = set()
-    room = MOST_BYTES
+    began, deadline = time.time_ns(), time.monotonic() + SECONDS
     changes = len(checkpoints.changes())
     with directory(root, ()) as fd:
         walk = _Walk(fd, _below(root, hidden))
-        for number, parts in enumerate(walk.files(())):
-            if number >= MOST_FILES or time.monotonic() > deadline:
-                raise TooLarge
-            status = _status(fd, parts)
-            if status is None:
-                continue
-            if status.st_size > LARGEST:
-                large.add(parts)
-            elif (snapshot := _read(root, parts)) is not None:
-                room -= len(snapshot.data)
-                if room < 0:
-                    raise TooLarge
-                found[parts] = (_signature(snapshot.status), snapshot)
-    return Picture(root, found, frozenset(large), frozenset(walk.folders), walk.hidden, changes)
+        statuses = _statuses(fd, walk, deadline)
+    large = frozenset(parts for parts, status in statuses.items() if status.st_size > LARGEST)
+    known = looks.last.found if looks.last is not None and looks.last.root == root else {}
+    settled = looks.last.began - _TICK_NS if looks.last is not None else 0
+    found: dict[Parts, tuple[_Signature, Snapshot]] = {}
+    for parts, status in statuses.items():
+        if time.monotonic() > deadline:
+            raise TooLarge
+        old = known.get(parts)
+        if old is not None and old[0] == _signature(status) and status.st_ctime_ns < settled:
+            found[parts] = old
+        elif parts not in large and (snapshot := _read(root, parts)) is not None:
+            found[parts] = (_signature(snapshot.status), snapshot)
+    return Picture(root, began, found, large, frozenset(walk.folders), walk.hidden, changes)
+
+
+def _statuses(root_fd: int, walk: Walk, deadline: float) -> dict[Parts, os.stat_result]:
+    """The plain files. Raises TooLarge, before anything is read."""
+    found: dict[Parts, os.stat_result] = {}
+    size = 0
+    for number, parts in enumerate(walk.files(())):
+        status = _status(root_fd, parts)
+        if status is not None:
+            found[parts] = status
+            size += status.st_size if status.st_size <= LARGEST else 0
+        if number >= MOST_FILES or size > MOST_BYTES or time.monotonic() > deadline:
+            raise TooLarge
+    return found
 
 
 def keep(checkpoints: Checkpoints, before: Picture, origin: str) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
@@ -13,7 +13,7 @@ import anyio.to_thread
 from agentd.workspace import command_changes
 from agentd.workspace.beneath import directory
 from agentd.workspace.checkpoints import Change, Checkpoints, FileState, state_of
-from agentd.workspace.command_changes import Picture, TooLarge
+from agentd.workspace.command_changes import Looks, Picture, TooLarge
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError
 
@@ -28,11 +28,12 @@ class PromptCheckpoint:
     """`Checkpoint` of one prompt.
 
     `tell` is told, in a sentence, where commands cannot be seen. `hidden` is agentd's own folder of data,
-    which may lie in a workspace and is none of its files.
+    which may lie in a workspace and is none of its files. `looks` is for all commands of the prompt.
     """
 
     checkpoints: Checkpoints
     prompt_id: str
+    looks: Looks = field(default_factory=Looks)
     tell: Callable[[str], None] = log.warning
     hidden: Path | None = None
 
@@ -68,11 +69,15 @@ class PromptCheckpoint:
         await self._keep(picture)
 
     async def _look(self, root: Path) -> Picture | None:
+        if self.looks.is_too_large:  # said once, and looked at once
+            return None
         try:
-            return await anyio.to_thread.run_sync(
-                command_changes.look, self.checkpoints, root, self.hidden, abandon_on_cancel=True
+            self.looks.last = await anyio.to_thread.run_sync(
+                command_changes.look, self.checkpoints, root, self.looks, self.hidden, abandon_on_cancel=True
             )
+            return self.looks.last
         except TooLarge:
+            self.looks.is_too_large = True
             self.tell(command_changes.UNSEEN)
         except OSError as error:
             log.warning("the workspace could not be looked at before a command: %s", error)
