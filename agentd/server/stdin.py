@@ -21,16 +21,27 @@ def read_frames(
 ) -> None:
     """Start reading. `call` is the loop's `call_soon_threadsafe`; both callbacks run on the loop.
 
+    Frames that came together are told in one step of the loop, so that a cancel which was there when its
+    prompt was read is known before anything of the prompt happens.
+
     `on_end` is called once, with what is wrong with the stream where that ended it. The thread is a daemon
     thread: a read that never returns cannot keep the process.
     """
+
+    def take(frames: list[bytes | Oversized]) -> None:
+        for frame in frames:
+            on_frame(frame)
 
     def run() -> None:
         broken: BrokenFraming | None = None
         try:
             while data := read_some(fd, _READ_BYTES):
-                for frame in reader.feed(data):
-                    call(on_frame, frame)
+                frames: list[bytes | Oversized] = []
+                try:
+                    frames.extend(reader.feed(data))
+                finally:
+                    if frames:
+                        call(take, frames)
         except BrokenFraming as error:
             broken = error
         except RuntimeError:  # the loop has ended
