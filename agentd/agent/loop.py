@@ -260,7 +260,9 @@ class Loop:
         return await self._send(engine)
 
     async def _send(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
-        request = request_for(self._host, engine)
+        host = self._host
+        sight = await host.images.sight(host.transcript, host.memory, engine.model)
+        request = request_for(host, engine, sight)
         try:
             return request, await self._exchange.ask(engine, request)
         except ProviderError as error:

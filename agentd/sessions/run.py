@@ -11,6 +11,7 @@ from typing import Any, Literal
 import anyio
 
 from agentd.agent.host import Engine, NotJournaled, Verdict
+from agentd.agent.images import SessionImages
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
 from agentd.agent.prompt_cut import PromptWatch
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
@@ -87,6 +88,7 @@ class Ground:
     queue: PromptQueue
     checkpoints: Checkpoints
     seen: SeenFiles = field(default_factory=SeenFiles)
+    images: SessionImages = field(default_factory=SessionImages)
     told: set[str] = field(default_factory=set)
 
 
@@ -221,6 +223,11 @@ class Run(SessionConversation):
         """What looks whether model servers leave out parts of the session's prompts."""
         return self._ground.prompt_watch
 
+    @property
+    def images(self) -> SessionImages:
+        """What the images of the session look like to models."""
+        return self._ground.images
+
     def learn_window(self, model: Model, tokens: int) -> Model:
         """A server has said how large a model's context window is: the next turn knows it."""
         known = super().learn_window(model, tokens)
@@ -236,6 +243,7 @@ class Run(SessionConversation):
             seen=self._ground.seen,
             environment=self._house.environment,
             output=output,
+            model=self._engine.model,
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,

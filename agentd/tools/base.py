@@ -26,6 +26,7 @@ from agentd.protocol.messages import (
     ToolDetails,
     ToolKind,
 )
+from agentd.providers.base import Model
 from agentd.workspace.checkpoints import Checkpoint, NoCheckpoint
 from agentd.workspace.editor import Editor
 from agentd.workspace.seen import SeenFiles
@@ -104,7 +105,7 @@ class ToolContext:
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
     the model has seen, and `shell` what one command leaves for the next. `environment` is what commands
     inherit. `write_notes` tell a later daemon where writes of this one may have left something. `checkpoint`
-    keeps what a file is before it is changed.
+    keeps what a file is before it is changed. `model` is the one that reads the result.
     """
 
     root: Path
@@ -117,6 +118,7 @@ class ToolContext:
     write_notes: WriteNotes = field(default_factory=WriteNotes)
     shell: Shell = field(default_factory=Shell)
     checkpoint: Checkpoint = field(default_factory=NoCheckpoint)
+    model: Model | None = None
 
 
 @dataclass(frozen=True)
