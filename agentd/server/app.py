@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from agentd.config.folders import config_file, data_dir, home_dir, own_places
+from agentd.config.folders import config_file, data_dir, home_dir, own_places, skill_folders
 from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
 from agentd.config.trust import Trust
@@ -40,6 +40,7 @@ from agentd.workspace import checkpoints
 from agentd.workspace.environment import command_environment
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
+from agentd.workspace.skills import SkillFolders
 from agentd.workspace.spills import sweep
 from agentd.workspace.write_notes import WriteNotes
 
@@ -186,6 +187,7 @@ def _assemble(
         sandbox=sandbox,
         rules=rules,
         config_folder=config_file(os.environ).parent,
+        skills=SkillFolders(skill_folders(os.environ)),
     )
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)

@@ -27,12 +27,16 @@ from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
 from agentd.server.progress import Progress, ProgressTokens, Token
 from agentd.server.trace import trace_level
+from agentd.sessions.conversation import LOOK_SECONDS
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
 from agentd.sessions.prompts import blocks_of, title_of_blocks
 from agentd.sessions.session import Session
 from agentd.sessions.store import Sessions
 from agentd.sessions.submission import Submission
+from agentd.tools.skill import NAME as SKILL
+from agentd.tools.skill import with_skills
+from agentd.workspace.skills import NO_SKILLS, Skills
 
 log = logging.getLogger(__name__)
 
@@ -274,7 +278,12 @@ class Methods:
             version=__version__,
             uptime_ms=self.lifetime.uptime_ms,
             sessions=sessions,
-            problems=(*self.house.problems, *self.engines.problems(), *self.sessions.problems),
+            problems=(
+                *self.house.problems,
+                *self.engines.problems(),
+                *self.sessions.problems,
+                *await self._skill_problems(),
+            ),
             sandbox=self._sandbox_status(),
         )
 
@@ -292,10 +301,32 @@ class Methods:
             return None
         return wire.SandboxStatus(backend=status.backend, reason=status.reason or None, gaps=status.gaps)
 
+    async def _skill_problems(self) -> list[wire.Problem]:
+        """What is wrong with skills, the user's and those of every folder that is worked in."""
+        roots = (*self.connection.roots, *(session.root for session in self.sessions.opened))
+        told: dict[wire.Problem, None] = {}
+        for root in dict.fromkeys(roots) or (None,):
+            found = await self._skills_in(root)
+            is_trusted = root is not None and self.connection.trusts(root)
+            told |= dict.fromkeys(found.problems(trusted=is_trusted))
+        return list(told)
+
+    async def _skills_in(self, root: Path | None) -> Skills:
+        with anyio.move_on_after(LOOK_SECONDS):
+            return await anyio.to_thread.run_sync(self.house.skills.find, root, abandon_on_cancel=True)
+        return NO_SKILLS
+
     async def tools(self, params: wire.ToolsParams, request: Request) -> wire.ToolsResult:
-        """The tools that the model may call; the same in every workspace folder."""
-        if params.workspace_uri is not None:
-            self.connection.root(params.workspace_uri)
+        """The tools that the model may call in a workspace folder: skills only where there are any."""
+        root = self.connection.root(params.workspace_uri)
+        found, trusted = await self._skills_in(root), self.connection.trusts(root)
+        reasons = {}
+        if not found.loadable(trusted=trusted):
+            reasons[SKILL] = (
+                "There are no skills here."
+                if trusted or not found.projects
+                else "The skills here are the workspace's, which is not trusted."
+            )
         return wire.ToolsResult(
             tools=tuple(
                 wire.ToolInfo(
@@ -304,9 +335,10 @@ class Methods:
                     parameters=tool.parameters,
                     kind=tool.kind,
                     source="built-in",
-                    available=True,
+                    available=tool.name not in reasons,
+                    reason=reasons.get(tool.name),
                 )
-                for tool in self.house.toolbox.tools
+                for tool in with_skills(self.house.toolbox).tools
             )
         )
 

@@ -18,6 +18,7 @@ from agentd.sessions.face import Face
 from agentd.tools.base import Toolbox
 from agentd.workspace.editor import Editor
 from agentd.workspace.sandbox import Sandbox
+from agentd.workspace.skills import SkillFolders
 from agentd.workspace.write_notes import WriteNotes
 
 
@@ -87,7 +88,7 @@ class House:
 
     `start_soon` runs a task in the daemon's root task group. `spills` is the folder for output of commands
     that is too long to be shown; None where none is kept. `rules` keeps answers that outlive a session.
-    `config_folder` is the user's own, with instructions for all work.
+    `config_folder` is the user's own, with instructions for all work. `skills` finds skills.
     """
 
     settings: Settings
@@ -103,6 +104,7 @@ class House:
     sandbox: Sandbox | None = None
     rules: RuleStore | None = None
     config_folder: Path | None = None
+    skills: SkillFolders = field(default_factory=SkillFolders)
     _told: list[bool] = field(default_factory=list)
 
     @property

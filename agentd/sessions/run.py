@@ -136,6 +136,7 @@ class Run(SessionConversation):
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
             await self.look_for_instructions(_worked_in(self._blocks, self._root))
+            await self.look_for_skills()
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:
@@ -244,6 +245,7 @@ class Run(SessionConversation):
             environment=self._house.environment,
             output=output,
             model=self._engine.model,
+            skills=self.skills,
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
@@ -287,6 +289,11 @@ class Run(SessionConversation):
             names = ", ".join(file.name for file in self._instructions.projects)
             self._tell_once(f"{names}: not heeded, as the workspace is not trusted.")
 
+    def _tell_of_skills(self) -> None:
+        """A word on skills that cannot be loaded, once for each."""
+        for problem in self._skills.problems(trusted=self.is_trusted):
+            self._tell_once(problem.message, "info" if problem.severity == "info" else "warning")
+
     async def emit(self, event: DurableEvent | LiveEvent, **private: Any) -> None:
         """Journal and send an event, then wait until what it gates is safe."""
         if isinstance(event, MessageUpdate | ToolExecutionUpdate):
@@ -303,6 +310,7 @@ class Run(SessionConversation):
             watch(event)
         if isinstance(event, AgentStart):
             self._tell_of_instructions()
+            self._tell_of_skills()
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()

@@ -31,6 +31,7 @@ from agentd.workspace.checkpoints import Checkpoint, NoCheckpoint
 from agentd.workspace.editor import Editor
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
+from agentd.workspace.skills import Skill
 from agentd.workspace.write_notes import WriteNotes
 
 Channel = Literal["stdout", "stderr", "progress"]
@@ -105,7 +106,8 @@ class ToolContext:
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
     the model has seen, and `shell` what one command leaves for the next. `environment` is what commands
     inherit. `write_notes` tell a later daemon where writes of this one may have left something. `checkpoint`
-    keeps what a file is before it is changed. `model` is the one that reads the result.
+    keeps what a file is before it is changed. `model` is the one that reads the result, `skills` are those
+    that it can load.
     """
 
     root: Path
@@ -119,6 +121,7 @@ class ToolContext:
     shell: Shell = field(default_factory=Shell)
     checkpoint: Checkpoint = field(default_factory=NoCheckpoint)
     model: Model | None = None
+    skills: tuple[Skill, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -72,12 +72,13 @@ class ReadFile:
             found = await locate_readable(context, arguments["file_path"])
         except WorkspaceError as error:
             return refusal(error)
-        read = _read_spilled if context.shell.spills.holds(found.place) else _read
+        read = _read_spilled if context.shell.spills.holds(found.place) else read_found
         run = partial(read, context, found, offset, limit)
         return Action(run, ReadSubject(uri=found.place.uri), secret=holds_secrets(found.place))
 
 
-async def _read(context: ToolContext, found: Found, offset: int, limit: int) -> ToolResult:
+async def read_found(context: ToolContext, found: Found, offset: int, limit: int) -> ToolResult:
+    """The file's lines from `offset` on (from 0), at most `limit`, or the image that it is."""
     place = found.place
     document = await unsaved(context, place)
     try:
