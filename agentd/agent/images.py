@@ -46,6 +46,8 @@ class Sight:
 
     limits: ImageLimits
     fitted: Mapping[str, Fitted | str]
+    news: tuple[str, ...] = ()
+    """Why images that were not looked at before are not shown, for the user."""
 
     def shown(self, transcript: Sequence[Message]) -> Sequence[Message]:
         """The transcript with its images as they are in a request, none more than it may hold."""
@@ -117,10 +119,13 @@ class SessionImages:
         if self._limits != model.image_limits:
             self._limits, self._fitted = model.image_limits, {}
         self._fitted = {data: found for data, found in self._fitted.items() if data in there}
+        news = []
         for data in there:
             if data not in self._fitted:
-                self._fitted[data] = await _fitted(data, model.image_limits)
-        return Sight(model.image_limits, dict(self._fitted)) if there else None
+                found = self._fitted[data] = await _fitted(data, model.image_limits)
+                if isinstance(found, str):
+                    news.append(f'An image is not shown to the model "{model.id}": {found}.')
+        return Sight(model.image_limits, dict(self._fitted), tuple(news)) if there else None
 
 
 async def _fitted(encoded: str, limits: ImageLimits) -> Fitted | str:

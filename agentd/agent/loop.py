@@ -262,6 +262,9 @@ class Loop:
     async def _send(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
         host = self._host
         sight = await host.images.sight(host.transcript, host.memory, engine.model)
+        for word in sight.news if sight is not None else ():
+            await self._room()
+            await host.emit(Notice(severity="warning", message=word))
         request = request_for(host, engine, sight)
         try:
             return request, await self._exchange.ask(engine, request)

@@ -158,7 +158,7 @@ class Connection:
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """The workspace folders of the client, and those that were asked about."""
+        """The client's workspace folders, and those that a request has named."""
         return tuple(dict.fromkeys((*self._folders.values(), *self._files)))
 
     def _workspace_problems(self, root: Path) -> tuple[Problem, ...]:

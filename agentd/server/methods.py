@@ -316,10 +316,19 @@ class Methods:
             return await anyio.to_thread.run_sync(self.house.skills.find, root, abandon_on_cancel=True)
         return NO_SKILLS
 
+    def _root_if_clear(self, workspace_uri: str | None) -> Path | None:
+        """The workspace folder that is named, or meant; None where nobody can say. Raises `RpcError`."""
+        try:
+            return self.connection.root(workspace_uri)
+        except RpcError:
+            if workspace_uri is not None:
+                raise
+            return None
+
     async def tools(self, params: wire.ToolsParams, request: Request) -> wire.ToolsResult:
         """The tools that the model may call in a workspace folder: skills only where there are any."""
-        root = self.connection.root(params.workspace_uri)
-        found, trusted = await self._skills_in(root), self.connection.trusts(root)
+        root = self._root_if_clear(params.workspace_uri)
+        found, trusted = await self._skills_in(root), root is not None and self.connection.trusts(root)
         reasons = {}
         if not found.loadable(trusted=trusted):
             reasons[SKILL] = (

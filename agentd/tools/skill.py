@@ -79,7 +79,7 @@ class SkillTool:
         limit = max(0, int(argument(arguments, "limit", _LINES)))
         path = argument(arguments, "path", None)
         if path is None:
-            return Action(partial(_load, skill, offset), ReadSubject(uri=uri_of(skill.folder / FILE)))
+            return Action(partial(_load, skill, offset, limit), ReadSubject(uri=uri_of(skill.folder / FILE)))
         try:
             found = await in_thread(_find, skill, path)
         except WorkspaceError as error:
@@ -93,14 +93,14 @@ def with_skills(toolbox: Toolbox) -> Toolbox:
     return Toolbox((*toolbox.tools, SkillTool()))
 
 
-async def _load(skill: Skill, offset: int) -> ToolResult:
+async def _load(skill: Skill, offset: int, limit: int) -> ToolResult:
     try:
-        return ToolResult.text(await in_thread(_loaded, skill, offset))
+        return ToolResult.text(await in_thread(_loaded, skill, offset, limit))
     except SkillText as error:
         return ToolResult.error(f'The skill "{skill.name}" cannot be loaded any more: {error}')
 
 
-def _loaded(skill: Skill, offset: int) -> str:
+def _loaded(skill: Skill, offset: int, limit: int) -> str:
     """The skill's text between marks that it cannot hold itself, and what lies beside it."""
     _, text = text_of(skill.folder)
     mark = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -111,7 +111,7 @@ def _loaded(skill: Skill, offset: int) -> str:
     head.append(f"--- skill {skill.name} {mark}")
     lines = text.split("\n")[offset:]
     reserve = len("\n".join(head).encode()) + _RESERVE
-    body = clipped(lines, reserve)
+    body = clipped(lines[:limit], reserve)
     tail = [f"--- end of skill {skill.name} {mark}"]
     if left := len(lines) - len(body):
         tail.append(f"({left} more lines; continue with offset={offset + len(body)})")

@@ -50,7 +50,8 @@ def _smaller(data: bytes, wanted: dict[str, Any]) -> tuple[str, bytes]:
         is_photo = opened.format == "JPEG"
         if is_photo:  # a JPEG is decoded at a fraction of its size, where that is enough
             opened.draft(None, (wanted["side"], wanted["side"]))
-        image = _plain(ImageOps.exif_transpose(opened))
+        ImageOps.exif_transpose(opened, in_place=True)
+        image = _plain(opened)
     side = wanted["side"]
     while True:
         image.thumbnail((side, side), Image.Resampling.LANCZOS)
@@ -66,10 +67,8 @@ def _plain(image: "Image") -> "Image":
     """The pixels alone, in a mode that all formats have: grey, or colour, transparent where it is."""
     if image.mode.startswith("I;16"):  # Pillow would cut off what is brighter than 255
         image = image.point(lambda value: value * (1 / 256) + 0)
-    if image.has_transparency_data:
-        plain = image.convert("RGBA")
-    else:
-        plain = image.convert("L" if image.mode[0] in "1LIF" else "RGB")
+    mode = "RGBA" if image.has_transparency_data else "L" if image.mode[0] in "1LIF" else "RGB"
+    plain = image if image.mode == mode else image.convert(mode)  # no copy of a large image without need
     plain.info.clear()
     return plain
 

@@ -157,6 +157,9 @@ def test_an_image_that_only_its_pixels_show_to_be_broken_is_a_word_and_no_end(st
     assert seen(stage) == []
     assert "There was an image here, which cannot be shown: it could not be decoded" in said(stage)
     stage.assert_goes_on(chat)
+    (notice,) = [e["event"] for e in chat.notifications() if e["event"]["type"] == "notice"]
+    assert notice["severity"] == "warning"
+    assert f'not shown to the model "{stage.model}": it could not be decoded' in notice["message"]
 
 
 def test_a_cancel_while_an_image_is_made_smaller_counts_at_once(all_stages: dict[str, Stage]) -> None:

@@ -154,7 +154,7 @@ def test_trust_taken_back_counts_at_the_next_call_and_given_at_the_next_turn(hom
     put(home.config.parent / "skills", "mine")
     daemon = home.start(options={"permission": True, "trusted": True})
     both = reply(tool("bash", {"command": "true"}), tool("skill", {"name": "theirs"}))
-    chat = Chat(daemon, root, model=home.script(both, both, reply("done")))
+    chat = Chat(daemon, root, model=home.script(both, both, load(name="theirs"), reply("done")))
     request = chat.start("first words")
     question = daemon.asked("agentd/permission/request")
     daemon.notify("agentd/trust/didChange", {"trusted": False})
@@ -165,9 +165,9 @@ def test_trust_taken_back_counts_at_the_next_call_and_given_at_the_next_turn(hom
     daemon.notify("agentd/trust/didChange", {"trusted": True})
     daemon.answer(question, {"optionId": "allow_once"})
     chat.result(request)
-    loads = [text for text, _ in results(chat) if "skill" in text]
-    assert loads[0] == 'There is no skill "theirs". There are: mine.'
-    assert len(loads) == 2
+    *refused, loaded = [text for text, _ in results(chat) if "kill" in text]
+    assert refused == ['There is no skill "theirs". There are: mine.'] * 2
+    assert loaded.startswith("Skill theirs, ")
 
 
 def test_only_workspace_skills_without_trust_are_a_reason(home: Home) -> None:
@@ -179,6 +179,16 @@ def test_only_workspace_skills_without_trust_are_a_reason(home: Home) -> None:
     found = skill_tool(daemon, root)
     assert found["available"]
     assert "reason" not in found
+
+
+def test_with_several_folders_the_tools_are_told_all_the_same(home: Home) -> None:
+    put(home.config.parent / "skills", "mine")
+    daemon = home.start(folders=[home.workspace(), home.workspace()])
+    tools = daemon.call("agentd/tools")["tools"]
+    assert next(each for each in tools if each["name"] == "skill")["available"]
+    assert (
+        daemon.refused("agentd/tools", {"workspaceUri": "file:///nowhere"})["data"]["kind"] == "invalidParams"
+    )
 
 
 def test_broken_skills_and_collisions_are_problems_and_stand_in_no_way(home: Home) -> None:
