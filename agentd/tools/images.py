@@ -69,7 +69,10 @@ async def for_model(data: bytes, form: ImageForm, limits: ImageLimits) -> tuple[
 def _content(mime_type: str, data: bytes) -> tuple[ImageContent, ImageForm]:
     form = checked(data)
     assert form is not None
-    encoded = base64.b64encode(without_metadata(data)).decode("ascii")
+    try:
+        encoded = base64.b64encode(without_metadata(data)).decode("ascii")
+    except BadImage as error:
+        raise NotShown(str(error)) from error
     return ImageContent(mime_type=mime_type, data=encoded), form
 
 

@@ -14,6 +14,10 @@ from dataclasses import dataclass
 UPRIGHT = 1
 """The orientation (Exif tag 0x0112) of an image that need not be turned."""
 
+_MAX_PARTS = 200_000
+"""The most pieces that an image may be made of: one of 20 MB has 80,000 where they are as small as any writer
+makes them, and looking at each takes time."""
+
 _PNG = b"\x89PNG\r\n\x1a\n"
 _ORIENTATION = 0x0112
 _EXIF = b"Exif\0\0"
@@ -66,11 +70,14 @@ def form_of(data: bytes) -> ImageForm | None:
 def without_metadata(data: bytes) -> bytes:
     """The same image, to the pixel, without the words in it: where and when it was made, by whom, with what.
 
-    How the image is to be turned stays in a JPEG. Takes what `form_of` has found whole.
+    How the image is to be turned stays in a JPEG. Takes as long as reading all of it. Raises `BadImage`.
     """
-    for is_it, _, strip in _TYPES.values():
+    for mime_type, (is_it, _, strip) in _TYPES.items():
         if is_it(data):
-            bare = strip(data)
+            try:
+                bare = strip(data)
+            except (IndexError, struct.error):
+                raise BadImage(f"the {_NAMES[mime_type]} image is cut off") from None
             return data if bare == data else bare
     return data
 
@@ -88,7 +95,7 @@ _PNG_KEPT = frozenset(
 def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Each chunk's type, and where it begins and ends."""
     place = len(_PNG)
-    while True:
+    for _ in range(_MAX_PARTS):
         size, kind = struct.unpack_from(">I4s", data, place)
         end = place + 12 + size
         if end > len(data):
@@ -97,6 +104,7 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
         if kind == b"IEND":
             return
         place = end
+    raise BadImage("the PNG image is in too many pieces")
 
 
 def _png(data: bytes) -> ImageForm:
@@ -126,10 +134,13 @@ _SCAN, _END = 0xDA, 0xD9
 _NEXT_MARKER = re.compile(rb"\xff+[\x01-\xcf\xd8-\xfe]")  # among pixels 0xff comes before 0x00 or a restart
 
 
-def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Each segment's marker, where it begins and where it ends, a scan's with the pixels behind it."""
+def _jpeg_segments(data: bytes, *, header: bool = False) -> Iterator[tuple[int, int, int]]:
+    """Each segment's marker, where it begins and where it ends, a scan's with the pixels behind it.
+
+    Of the `header` only those before the first scan, where an end follows somewhere: that takes no time.
+    """
     place = 2
-    while True:
+    for _ in range(_MAX_PARTS):
         found = _NEXT_MARKER.match(data, place)
         if found is None:
             is_at_end = len(data) - place < 4
@@ -141,6 +152,10 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
         end = place + struct.unpack_from(">H", data, place)[0]
         if end > len(data):
             raise BadImage("the JPEG image is cut off")
+        if marker == _SCAN and header:
+            if data.rfind(b"\xff\xd9", end) < 0:
+                raise BadImage("the JPEG image is cut off")
+            return
         if marker == _SCAN:
             following = _NEXT_MARKER.search(data, end)
             if following is None:
@@ -148,12 +163,13 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
             end = following.start()
         yield marker, place - 2, end
         place = end
+    raise BadImage("the JPEG image is in too many pieces")
 
 
 def _jpeg(data: bytes) -> ImageForm:
     width = height = 0
     orientation = UPRIGHT
-    for marker, start, end in _jpeg_segments(data):
+    for marker, start, end in _jpeg_segments(data, header=True):
         if marker in _FRAMES and not width:
             height, width = struct.unpack_from(">HH", data, start + 5)
         elif marker == _APP1 and data.startswith(_EXIF, start + 4):
@@ -192,7 +208,9 @@ def _gif_blocks(data: bytes) -> Iterator[tuple[int, int, int]]:
     flags = data[10]
     place = 13 + (3 << (flags & 7) + 1 if flags & 0x80 else 0)
     yield 0, 0, place
+    parts = 0
     while place < len(data):
+        parts += 1
         start, kind = place, data[place]
         if kind == 0x3B:
             yield kind, start, start + 1
@@ -206,6 +224,9 @@ def _gif_blocks(data: bytes) -> Iterator[tuple[int, int, int]]:
             raise BadImage("the GIF image is broken")
         while size := data[place]:
             place += size + 1
+            parts += 1
+            if parts > _MAX_PARTS:
+                raise BadImage("the GIF image is in too many pieces")
         place += 1
         yield kind, start, place
 
@@ -239,13 +260,16 @@ def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     if whole > len(data) + 1:  # some writers count a padding that they leave out
         raise BadImage("the WebP image is cut off")
     place = 12
-    while place + 8 <= min(whole, len(data)):
+    for _ in range(_MAX_PARTS):
+        if place + 8 > min(whole, len(data)):
+            return
         kind, size = struct.unpack_from("<4sI", data, place)
         end = place + 8 + size + size % 2
         if end > len(data) + 1:
             raise BadImage("the WebP image is cut off")
         yield kind, place, end
         place = end
+    raise BadImage("the WebP image is in too many pieces")
 
 
 def _webp(data: bytes) -> ImageForm:

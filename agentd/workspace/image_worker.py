@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_MEMORY = 2 * 1024**3
 _QUALITIES = (90, 80, 65)
+_COMPRESSION = 4  # zlib's: a third of the usual level's time for 3 % more bytes
 _STEP = 0.75  # of the sides, where no quality makes the image small enough
 _LEAST_SIDE = 64
 _FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP", "image/gif": "GIF"}
@@ -76,7 +77,7 @@ def _plain(image: "Image") -> "Image":
 def _candidates(image: "Image", types: list[str], *, is_photo: bool) -> "Iterator[tuple[str, bytes]]":
     """The image in the formats that suit it, the best one first."""
     if not is_photo and "image/png" in types:
-        yield "image/png", _saved(image, "PNG", optimize=True)
+        yield "image/png", _saved(image, "PNG", compress_level=_COMPRESSION)
     for quality in _QUALITIES:
         yield "image/jpeg", _saved(_on_white(image), "JPEG", quality=quality)
 

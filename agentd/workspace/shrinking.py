@@ -13,7 +13,7 @@ MAX_PIXELS = 100_000_000
 """The most pixels that are decoded: 400 MB of memory. What has more is taken for a bomb."""
 INSTALL = "pip install 'agentd-lsp[images]'"
 
-_SECONDS = 20.0
+_SECONDS = 30.0
 
 
 class NotShrunk(Exception):
