@@ -181,6 +181,23 @@ def test_only_workspace_skills_without_trust_are_a_reason(home: Home) -> None:
     assert "reason" not in found
 
 
+def test_the_folder_that_agents_share_counts_and_neither_tools_nor_words_change_within_a_prompt(
+    home: Home,
+) -> None:
+    put(home.path / ".agents/skills", "shared")
+    daemon, root = home.start(), home.workspace()
+    late = reply(tool("todo_read"))
+    chat = Chat(daemon, root, model=home.script(load(name="shared"), late, reply("one"), reply("two")))
+    chat.run("first words")
+    assert not results(chat)[0][1]
+    requests = home.model_requests("first words")
+    assert len({json.dumps([each["system"], each["tools"]]) for each in requests}) == 1
+    put(root / ".agentd/skills", "later")
+    chat.run("second words")
+    assert "- shared" in told(home, "second words")
+    assert "- later" in told(home, "second words")
+
+
 def test_with_several_folders_the_tools_are_told_all_the_same(home: Home) -> None:
     put(home.config.parent / "skills", "mine")
     daemon = home.start(folders=[home.workspace(), home.workspace()])
