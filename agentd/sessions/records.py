@@ -8,6 +8,7 @@ which `Reader` fills in again.
 """
 
 import functools
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -71,7 +72,23 @@ class Entry:
         return record
 
 
+_HEAD = re.compile(rb'\{"seq":(\d{1,18}),"time":"[^"\\]*","event":\{"type":"(\w+)"')
+
+
+def head_of(body: bytes) -> tuple[int, str] | None:
+    """Number and type of an event's raw record, by its first bytes: most are passed over without parsing.
+
+    None for a record that begins otherwise, which makes it no bad one.
+    """
+    head = _HEAD.match(body)
+    return (int(head[1]), head[2].decode()) if head is not None else None
+
+
 _PRIVATE = ("promptDigest", "cutsPrompts", "summary", "steer", "refused", "damage", "rewind")
+
+
+REFERRED_TO = {"tool_execution_end", "queue_changed"}
+"""Events whose bodies later records leave out."""
 
 
 class _Queue:

@@ -39,6 +39,7 @@ from agentd.protocol.methods import (
     SessionRewindParams,
     SessionRewindResult,
 )
+from agentd.protocol.wire import Encoded
 from agentd.sessions.dispatcher import Stop
 from agentd.sessions.export import markdown
 from agentd.sessions.file_changes import diff, original
@@ -297,7 +298,7 @@ class Sessions:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    async def get(self, params: SessionGetParams) -> SessionGetResult:
+    async def get(self, params: SessionGetParams) -> SessionGetResult | Encoded:
         """A session's messages. A session that is not open here is looked at and let go again."""
         async with self._gate(params.session_id):
             session = self._open.get(params.session_id)
@@ -305,7 +306,7 @@ class Sessions:
                 return session.get(params.before, params.limit)
             return await self._look_at(params)
 
-    async def _look_at(self, params: SessionGetParams) -> SessionGetResult:
+    async def _look_at(self, params: SessionGetParams) -> SessionGetResult | Encoded:
         """Read a session, closing first what a stopped daemon left open in it.
 
         Nobody is sent these events: a reading opens no session, and what it tells goes up to them. Where

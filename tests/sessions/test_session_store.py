@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
-from sessions.session_home import Home, home, prompt
+from sessions.session_home import Home, home, page_of, prompt
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.methods import (
@@ -246,7 +246,7 @@ async def test_messages_are_read_backwards_page_by_page(tmp_path: Path) -> None:
 
         async def page(before: str | None, limit: int) -> Any:
             wanted = SessionGetParams(session_id=session.session_id, before=before, limit=limit)
-            return await living.sessions.get(wanted)
+            return page_of(await living.sessions.get(wanted))
 
         last = await page(None, 3)
         texts = [m.content[0].text for m in last.messages]
@@ -299,7 +299,7 @@ async def test_a_session_that_another_process_holds_can_be_read_and_no_more(tmp_
                 await living.sessions.open(session_id)
             assert caught.value.kind == "sessionLocked"
             assert caught.value.to_wire()["data"]["pid"] == pid
-            reading = await living.sessions.get(SessionGetParams(session_id=session_id))
+            reading = page_of(await living.sessions.get(SessionGetParams(session_id=session_id)))
             assert [m.content[0].text for m in reading.messages] == ["go", "hello"]  # type: ignore[union-attr]  # both are text
             assert (reading.session.locked_by, reading.seq) == (pid, session.info.seq)
             found = (await living.sessions.listing(SessionListParams(), None)).sessions
@@ -324,7 +324,7 @@ async def test_a_run_that_another_process_is_in_the_middle_of_is_not_closed_by_r
     with held(path) as pid:
         before = path.read_bytes()
         async with home(tmp_path) as living:
-            reading = await living.sessions.get(SessionGetParams(session_id=session_id))
+            reading = page_of(await living.sessions.get(SessionGetParams(session_id=session_id)))
             assert reading.session.locked_by == pid
             assert len(reading.messages) == 1, "the answer had begun and was not whole"
         assert path.read_bytes() == before
