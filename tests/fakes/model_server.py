@@ -31,6 +31,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -217,6 +218,10 @@ def http_error_answer(status: int, message: str) -> Raw:
 class _Exchange(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # a delta must not wait for the acknowledgement of the one before
+
+    def handle(self) -> None:
+        with suppress(ConnectionResetError):  # a client that was killed between two requests
+            super().handle()
 
     def log_message(self, format: str, *args: object) -> None:
         pass
