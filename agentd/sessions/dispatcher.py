@@ -224,6 +224,9 @@ class Dispatcher:
         assert run.result is not None
         entry = self._state.prompts.get(taken.prompt_id)
         if entry is not None and entry.result is not None:
+            if run.over and run.result.error is not None and run.result.error.kind == "storage":
+                unsafe = {"stop_reason": "error", "error": run.result.error}  # its end is not on the disk
+                return entry.result.model_copy(update=unsafe)
             return entry.result
         return run.result if taken.prompt_id == run.prompt_id else steered(run.result, taken.prompt_id)
 

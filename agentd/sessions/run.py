@@ -26,11 +26,13 @@ from agentd.protocol.events import (
     MessageStart,
     MessageUpdate,
     Notice,
+    PermissionRequested,
     PermissionResolved,
     PromptSettings,
     TodoChanged,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    TurnStart,
 )
 from agentd.protocol.messages import (
     ContentBlock,
@@ -63,8 +65,13 @@ log = logging.getLogger(__name__)
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 """Events whose effect waits until they are safe on disk; what the user says is another.
 
-The end of an assistant's message has no effect but through one of these, which follows it."""
+The end of an assistant's message has no effect but through one of these, which follows it: a flush of its
+own would be one more before each tool. Where none follows soon, see `_LONG_WAITS`."""
 
+
+_LONG_WAITS = (PermissionRequested, TurnStart)
+"""Events behind which the run waits for the user or a model server: what it has said so far, an assistant's
+message before its calls are asked about or refused, is brought to the disk meanwhile and holds up nothing."""
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
@@ -298,6 +305,8 @@ class Run(SessionConversation):
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
+        elif isinstance(event, _LONG_WAITS) and self.is_safe:
+            self._house.start_soon(self._log.flush)
         if opens:
             self.is_safe = True
             self.accepted.set()

@@ -231,7 +231,11 @@ class _Exchange(BaseHTTPRequestHandler):
         return self.server.model_server  # type: ignore[attr-defined, no-any-return]  # set by ModelServer
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        length = int(self.headers.get("content-length") or 0)
+        raw = self.rfile.read(length)
+        if len(raw) < length:  # killed while it sent this: no request
+            self._leave()
+            return
         try:
             body = json.loads(raw)
         except ValueError:

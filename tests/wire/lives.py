@@ -235,7 +235,7 @@ class Life:
         about = f"after {self.marker}"
         result = later.call("agentd/prompt", {"sessionId": self.chat.id, "prompt": about})
         assert (result["stopReason"], result["text"]) == ("stop", "here again"), result
-        assert self.server.faults == []
+        assert not self.server.faults, self.server.faults
         if self.was_summed_up:
             last = json.dumps(self.server.requests[-1].body)
             assert f"Summed up {self.marker}" in last, "a summary that was told stands for the history"
