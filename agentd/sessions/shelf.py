@@ -42,7 +42,7 @@ class Shelf:
     def find(self, session_id: str) -> Path:
         """The journal of a session in whichever workspace. The id is an `Id`: it cannot leave the folder.
 
-        Raises `RpcError` sessionNotFound.
+        Raises `RpcError` sessionNotFound or storage.
         """
         for folder in self._folders():
             path = folder / f"{session_id}.jsonl"
@@ -51,7 +51,7 @@ class Shelf:
         raise not_found(session_id)
 
     def infos(self, root: Path | None, but: Collection[str]) -> Shelved:
-        """The sessions of one workspace folder, or of all, but for these."""
+        """The sessions of one workspace folder, or of all, but for these. Raises `RpcError` storage."""
         shelved = Shelved()
         for folder in [self.path(root, "x").parent] if root is not None else self._folders():
             for path in sorted(folder.glob("*.jsonl")):
@@ -70,4 +70,11 @@ class Shelf:
                 shelved.problems[path.stem] = Problem(severity="warning", message=message)
 
     def _folders(self) -> list[Path]:
-        return sorted(self.folder.iterdir()) if self.folder.is_dir() else []
+        try:
+            return sorted(self.folder.iterdir()) if self.folder.is_dir() else []
+        except OSError as error:
+            raise RpcError(
+                "storage",
+                f"The folder of all sessions cannot be read: {error.strerror}.",
+                hint="Make agentd's data folder readable, or name another one in AGENTD_DATA.",
+            ) from error

@@ -45,6 +45,7 @@ from agentd.sessions.journal import JournalError, JournalLocked, JournalTooNew, 
 from agentd.sessions.loading import make, not_found, read_state, take_over
 from agentd.sessions.log import damage_told
 from agentd.sessions.page import read_page
+from agentd.sessions.prompts import title_of_text
 from agentd.sessions.replay import ReplayReader
 from agentd.sessions.session import Session, reading
 from agentd.sessions.shelf import Shelf
@@ -98,7 +99,7 @@ class Sessions:
         info = SessionInfo(
             session_id=session_id,
             workspace_uri=uri_of(root),
-            title=params.title or title,
+            title=title_of_text(params.title or title),
             model=params.model or house.settings.model_in(root),
             mode=params.mode or await house.default_mode(root),
             effort=params.effort or house.settings.effort_in(root),

@@ -1,5 +1,6 @@
 """Sessions in their folder: opened, listed, read and closed, alone and beside another process."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -93,6 +94,33 @@ async def test_an_id_of_no_session_opens_reads_and_creates_nothing(tmp_path: Pat
 def test_an_id_that_is_none_is_refused_by_the_wire(session_id: str) -> None:
     with pytest.raises(ValueError, match="session"):
         SessionGetParams(session_id=session_id)
+
+
+async def test_a_folder_that_cannot_be_read_is_told_and_named_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with home(tmp_path) as living:
+        session = await living.new("x", "fine")
+        await living.sessions.close(session.session_id)
+        folder = tmp_path / "data" / "sessions"
+        listed_before = await listed(living)
+
+        def unreadable(path: Path) -> Any:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Path, "iterdir", unreadable)
+            for use in (
+                living.sessions.listing(SessionListParams(), None),
+                living.sessions.get(SessionGetParams(session_id=session.session_id)),
+                living.sessions.open(session.session_id),
+                living.sessions.delete(session.session_id),
+            ):
+                with pytest.raises(RpcError) as caught:
+                    await use
+                assert (caught.value.kind, "AGENTD_DATA" in (caught.value.hint or "")) == ("storage", True)
+                assert str(folder) not in caught.value.message
+        assert await listed(living) == listed_before
 
 
 async def test_a_file_that_holds_no_session_is_none(tmp_path: Path) -> None:
