@@ -172,13 +172,17 @@ class SessionState:
 
     def pass_over(self, seq: int) -> None:
         """An event that this version does not know has this number."""
-        self.seq = seq
+        self.seq = max(self.seq, seq)
+
+    def introduce(self, session: Session) -> None:
+        """The event that introduced the session was lost; this is what else tells of it."""
+        self._changed = session
 
     # --- the fold ---------------------------------------------------------------------------------
 
     def apply(self, entry: Entry) -> None:
         """Take the next durable event."""
-        self.seq = entry.seq
+        self.seq = max(self.seq, entry.seq)
         self.updated_at = entry.time
         event = entry.event
         if "cutsPrompts" in entry.private:

@@ -31,7 +31,7 @@ class Disk:
         last = os.pread(fd, size, 0).splitlines()[-1]
         if self.held is not None and b'"event":{"type":"' + self.held in last:
             self.holds.set()
-            assert self.let_go.wait(20)
+            assert self.let_go.wait(10)
         os.fdatasync(fd)
         self.flushed = size
 
@@ -125,3 +125,65 @@ async def test_an_end_that_is_not_on_the_disk_is_answered_as_a_failure_that_says
         again = await session.prompt(prompt("more", model=living.script("here again")))
         assert isinstance(again, PromptResult)
         assert again.text == "here again"
+
+
+GATES = {
+    b"message_end": "the first request to the model",
+    b"tool_execution_start": "the tool",
+    b"permission_resolved": "what was decided",
+    b"agent_end": "the answer",
+}
+
+
+@pytest.mark.parametrize("gate", GATES)
+async def test_what_a_gate_guards_waits_for_the_disk(tmp_path: Path, disk: Disk, gate: bytes) -> None:
+    bash = FakeTool("bash", subject=COMMAND)
+    results: list[Any] = []
+    async with home(tmp_path, bash) as living:
+        session = await living.new(calling(tool_call("a", "bash")), "done", mode="ask")
+
+        async def reject(_: object) -> PermissionAnswer:
+            return PermissionAnswer(
+                option_id="reject_once" if gate == b"permission_resolved" else "allow_once"
+            )
+
+        async def run() -> None:
+            results.append(await session.prompt(prompt()))
+
+        living.face.answer = reject
+        disk.held = gate
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await anyio.to_thread.run_sync(disk.holds.wait, 10)
+            await anyio.wait_all_tasks_blocked()
+            assert living.face.events[-1].type == gate.decode(), "nothing comes behind it"
+            requests = 0 if gate == b"message_end" else 2 if gate == b"agent_end" else 1
+            assert len(living.engines.scripted.requests) == requests
+            assert len(bash.ran) == (1 if gate == b"agent_end" else 0)
+            assert results == []
+            disk.held = None
+            disk.let_go.set()
+        assert results[0].text == "done"
+
+
+async def test_a_prompt_is_acknowledged_once_it_is_on_the_disk(tmp_path: Path, disk: Disk) -> None:
+    answers: list[Any] = []
+    async with home(tmp_path) as living:
+        session = await living.new(HANG)
+
+        async def accept(prompt_id: str, when_busy: Any) -> None:
+            wanted = prompt("go", prompt_id=prompt_id, wait="accepted", when_busy=when_busy)
+            answers.append(await session.prompt(wanted))
+
+        for prompt_id, when_busy, held in (("p", "reject", b"message_end"), ("q", "queue", b"queue_changed")):
+            disk.held = held
+            disk.holds.clear()
+            disk.let_go.clear()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(accept, prompt_id, when_busy)
+                await anyio.to_thread.run_sync(disk.holds.wait, 10)
+                await anyio.wait_all_tasks_blocked()
+                assert [each.prompt_id for each in answers] == [["p"], []][prompt_id == "p"]
+                disk.let_go.set()
+        assert [each.outcome for each in answers] == ["started", "queued"]
+        await session.cancel()

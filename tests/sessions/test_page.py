@@ -67,6 +67,8 @@ async def test_what_the_end_does_not_tell_is_left_to_a_whole_reading(tmp_path: P
     cases = {
         "a run that is open": b"".join(lines[:-1]),
         "a line that is lost": b"".join([*lines[:-3], lines[-3].replace(b"record", b"rekord"), *lines[-2:]]),
+        "a line that is gone": b"".join([*lines[:-3], *lines[-2:]]),
+        "a line that is there twice": b"".join([*lines[:-3], lines[-3], *lines[-3:]]),
         "no run at all": b"".join(lines[:2]),
         "prompts that wait": b"".join([*lines[:-1], encode({**read(path).records[-1], "waiting": 1})]),
         "a block of a later version": with_event("user", lambda m: {**m, "content": [{"type": "video"}]}),
