@@ -41,7 +41,7 @@ from agentd.sessions.file_changes import diff, original
 from agentd.sessions.forking import Fork
 from agentd.sessions.gates import Gates
 from agentd.sessions.house import House
-from agentd.sessions.journal import JournalError, JournalLocked, JournalTooNew, remove
+from agentd.sessions.journal import JournalError, JournalLocked, JournalTooNew, holder, remove
 from agentd.sessions.loading import make, not_found, read_state, take_over
 from agentd.sessions.log import damage_told
 from agentd.sessions.page import read_page
@@ -180,7 +180,7 @@ class Sessions:
     async def cancel(self, params: CancelParams) -> CancelResult:
         """Cancel the running prompt of a session. In one that is not open nothing runs, but prompts may wait.
 
-        Raises `RpcError` sessionNotFound or storage, and what `open` raises where prompts wait.
+        Raises `RpcError` sessionNotFound or sessionLocked, and what `open` raises where prompts wait.
         """
         session_id = params.session_id
         if session_id not in self._gates:
@@ -189,7 +189,7 @@ class Sessions:
             async with self._gates.passing(session_id):
                 session = self._open.get(session_id)
         if session is None:
-            path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
+            path = await anyio.to_thread.run_sync(self._held_by_nobody, session_id)
             state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
             if not state.queue or (params.keep_queue and params.prompt_id is None):
                 return CancelResult(state="notRunning", quiescent=True)
@@ -390,14 +390,24 @@ class Sessions:
     # --- closing ----------------------------------------------------------------------------------
 
     async def close(self, session_id: str) -> None:
-        """Cancel what runs in it and let go of it. A session that is not open is closed already."""
+        """Cancel what runs in it and let go of it. A session that is not open is closed already.
+
+        Raises `RpcError` sessionNotFound, or sessionLocked where another process has it open.
+        """
         async with self._gates.passing(session_id):
             session = self._open.get(session_id)
             if session is None:
-                await anyio.to_thread.run_sync(self._shelf.find, session_id)
+                await anyio.to_thread.run_sync(self._held_by_nobody, session_id)
                 return
             await session.close()
             self._forget(session)
+
+    def _held_by_nobody(self, session_id: str) -> Path:
+        """The journal of a session that is not open here. Raises `RpcError` where it is elsewhere."""
+        path = self._shelf.find(session_id)
+        if (pid := holder(path)) is not None:
+            raise RpcError("sessionLocked", str(JournalLocked(pid)), retryable=True, pid=pid)
+        return path
 
     async def delete(self, session_id: str) -> None:
         """Cancel what runs in a session and remove it for good.
