@@ -1,10 +1,12 @@
 """Sessions in their folder: opened, listed, read and closed, alone and beside another process."""
 
 import errno
+import gc
 import os
 import subprocess
 import sys
 import textwrap
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,6 +123,23 @@ async def test_a_folder_that_cannot_be_read_is_told_and_named_a_way_out(
                 assert (caught.value.kind, "AGENTD_DATA" in (caught.value.hint or "")) == ("storage", True)
                 assert str(folder) not in caught.value.message
         assert await listed(living) == listed_before
+
+
+async def test_a_closed_session_is_freed_with_all_that_it_held(tmp_path: Path) -> None:
+    async with home(tmp_path) as living:
+        counts, freed = [], []
+        for number in range(12):
+            session = await living.new("x")
+            await said(session)
+            freed.append(weakref.ref(session))
+            await living.sessions.close(session.session_id)
+            del session
+            living.face.sent.clear()
+            await anyio.wait_all_tasks_blocked()
+            gc.collect()
+            counts.append(len(os.listdir("/proc/self/fd")) if number > 3 else 0)
+        assert [each() for each in freed[:-1]] == [None] * 11
+        assert len(set(counts[4:])) == 1, counts
 
 
 async def test_a_file_that_holds_no_session_is_none(tmp_path: Path) -> None:
