@@ -18,7 +18,7 @@ import shutil
 import stat
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -38,18 +38,39 @@ log = logging.getLogger(__name__)
 Parts = tuple[str, ...]
 """The components of a file's path below the workspace folder."""
 
+MOST_BYTES = 512 * 1024 * 1024
+"""The room for contents of one session, unless the user's configuration says otherwise."""
+
+FULL = (
+    "What files were before is not kept any more in this session, beyond {} MB: changes from here on may be "
+    "such that a rewind cannot take them back, and names these as conflicts. `checkpoints.max_mb` in the "
+    "configuration is that limit."
+)
+
+LINK = stat.S_IFLNK
+"""The mode that stands for a link: no permission bits have this value."""
+
 _INDEX = "index.jsonl"
 _REWIND = "rewind.json"
 _SUFFIX = ".files"
+_ALL_BITS = 0o7777
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True)
 class FileState:
-    """A file as it was: the digest of its content, and its permission bits where they are known."""
+    """A file as it was: the digest of its content, and its permission bits where they are known.
+
+    The content of a link is where it leads; its mode is `LINK`.
+    """
 
     digest: str
     mode: int | None = None
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a link and no file."""
+        return self.mode == LINK
 
 
 @dataclass(frozen=True)
@@ -72,12 +93,16 @@ def state_of(snapshot: Snapshot | None) -> FileState | None:
     """The state of a file that was read."""
     if snapshot is None:
         return None
-    return FileState(hashlib.sha256(snapshot.data).hexdigest(), stat.S_IMODE(snapshot.status.st_mode))
+    mode = snapshot.status.st_mode
+    digest = hashlib.sha256(snapshot.data).hexdigest()
+    return FileState(digest, LINK if stat.S_ISLNK(mode) else stat.S_IMODE(mode))
 
 
 def same_content(one: FileState | None, other: FileState | None) -> bool:
-    """Whether two states have the same content, or both are none."""
-    return (one and one.digest) == (other and other.digest)
+    """Whether two states are both files or both links of the same content, or both none."""
+    if one is None or other is None:
+        return one is other
+    return one.digest == other.digest and one.is_link == other.is_link
 
 
 class Checkpoint(Protocol):
@@ -109,9 +134,18 @@ class NoCheckpoint:
 class Checkpoints:
     """The changes of one session. Its methods block and may be called from any thread."""
 
-    def __init__(self, folder: Path) -> None:
-        """Nothing is read or made before it is needed."""
+    def __init__(
+        self, folder: Path, most_bytes: int = MOST_BYTES, tell: Callable[[str], None] = log.warning
+    ) -> None:
+        """Nothing is read or made before it is needed.
+
+        Contents take up to `most_bytes`; `tell` is told, in a sentence and from any thread, of what is not
+        kept for that reason. It is not lost to `changes`, but cannot be brought back.
+        """
         self._folder = folder
+        self._most_bytes = most_bytes
+        self._tell = tell
+        self._size: int | None = None  # bytes of all contents, once they were counted
         self._lock = threading.RLock()
         self._changes: list[Change] | None = None
         self._needed: Counter[str] = Counter()  # content -> how many changes need it
@@ -119,9 +153,11 @@ class Checkpoints:
         self._fd = -1
 
     @staticmethod
-    def beside(journal: Path) -> "Checkpoints":
+    def beside(
+        journal: Path, most_bytes: int = MOST_BYTES, tell: Callable[[str], None] = log.warning
+    ) -> "Checkpoints":
         """Those of the session that has this journal."""
-        return Checkpoints(folder_beside(journal))
+        return Checkpoints(folder_beside(journal), most_bytes, tell)
 
     @property
     def folder(self) -> Path:
@@ -174,18 +210,23 @@ class Checkpoints:
     # --- writing ----------------------------------------------------------------------------------
 
     def record(
-        self, changes: Sequence[Change], contents: Mapping[str, bytes], *, at_once: bool = True
+        self,
+        changes: Sequence[Change],
+        contents: Mapping[str, bytes],
+        *,
+        at_once: bool = True,
+        is_owed: bool = False,
     ) -> None:
         """Have changes on the disk that are about to be made, and the contents (by digest) that they need.
 
         Without `at_once`, for changes that were made already, a power cut may take their contents away again.
-        Raises OSError; what is written of it by then does no harm.
+        `is_owed`: they are kept however much there is, as what a rewind takes away has to come back. Raises
+        OSError; what is written of it by then does no harm.
         """
         with self._lock:
             self._read()
             self._make_folder()
-            new = {digest: data for digest, data in contents.items() if not self._needed[digest]}
-            self._store(new, at_once)
+            self._store(self._kept(contents, is_owed), at_once)
             self._append(changes)
             old = {
                 last.after.digest
@@ -196,6 +237,28 @@ class Checkpoints:
                 self._take(change)
             self._give_up(old)
 
+    def _kept(self, contents: Mapping[str, bytes], is_owed: bool) -> dict[str, bytes]:
+        """The contents that are not kept yet and that there is room for."""
+        if self._size is None:
+            self._size = sum(size for digest in self._needed if (size := self._size_of(digest)) is not None)
+        kept: dict[str, bytes] = {}
+        room = self._most_bytes - self._size
+        for digest, data in contents.items():
+            if self._size_of(digest) == len(data):
+                continue
+            if not is_owed and len(data) > room:
+                self._tell(FULL.format(self._most_bytes // 2**20))
+                continue
+            kept[digest] = data
+            room -= len(data)
+        return kept
+
+    def _size_of(self, digest: str) -> int | None:
+        try:
+            return (self._folder / digest).stat().st_size
+        except OSError:
+            return None
+
     def _store(self, contents: Mapping[str, bytes], at_once: bool) -> None:
         for digest, data in contents.items():
             temporary = self._folder / f"{digest}.new"
@@ -205,6 +268,7 @@ class Checkpoints:
                 if at_once:
                     os.fsync(file.fileno())
             temporary.rename(self._folder / digest)
+            self._size = (self._size or 0) + len(data)
         if contents:
             _sync_folder(self._folder)
 
@@ -236,9 +300,10 @@ class Checkpoints:
 
     def _give_up(self, digests: Collection[str]) -> None:
         for digest in digests:
-            if self._needed[digest] <= 0:
+            if self._needed[digest] <= 0 and (size := self._size_of(digest)) is not None:
                 with suppress(OSError):  # a content too many does no harm
                     (self._folder / digest).unlink()
+                    self._size = (self._size or 0) - size
 
     def _make_folder(self) -> None:
         if not self._folder.is_dir():
@@ -295,15 +360,23 @@ def _line_of(change: Change) -> dict[str, Any]:
 
 
 def _change_of(line: dict[str, Any]) -> Change:
+    """What a line says. Raises ValueError, KeyError or TypeError for one that nobody here has written."""
     is_rewind = "rewind" in line
+    parts = line["parts"]
+    if not isinstance(parts, list) or not parts or not all(map(_is_name, parts)):
+        raise ValueError(parts)  # it would lead elsewhere
     return Change(
         str(line["rewind" if is_rewind else "prompt"]),
-        tuple(map(str, line["parts"])),
+        tuple(parts),
         _state_from(line["before"]),
         _state_from(line["after"]),
         is_rewind,
         int(line.get("made", 0)),
     )
+
+
+def _is_name(part: Any) -> bool:
+    return isinstance(part, str) and part not in ("", ".", "..") and "/" not in part and "\0" not in part
 
 
 def _json_of(state: FileState | None) -> list[Any] | None:
@@ -314,6 +387,8 @@ def _state_from(told: Any) -> FileState | None:
     if told is None:
         return None
     digest, mode = told
+    if mode is not None and (type(mode) is not int or not (0 <= mode <= _ALL_BITS or mode == LINK)):
+        raise ValueError(mode)
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
         raise ValueError(digest)
     return FileState(digest, mode)
