@@ -18,7 +18,7 @@ import shutil
 import stat
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -116,6 +116,13 @@ class Checkpoint(Protocol):
         """A context in which a command runs that may change any file of the workspace."""
         ...
 
+    async def look_beside(self, root: Path, *, begins: bool = False) -> None:
+        """Keep what commands in the background have changed since they began, or the prompt did.
+
+        `begins`: one is about to run, or runs as the prompt begins.
+        """
+        ...
+
 
 class NoCheckpoint:
     """Keeps nothing: for tools outside of a session."""
@@ -130,21 +137,21 @@ class NoCheckpoint:
         """Nothing is looked at."""
         yield
 
+    async def look_beside(self, root: Path, *, begins: bool = False) -> None:
+        """Nothing is looked at."""
+
 
 class Checkpoints:
     """The changes of one session. Its methods block and may be called from any thread."""
 
-    def __init__(
-        self, folder: Path, most_bytes: int = MOST_BYTES, tell: Callable[[str], None] = log.warning
-    ) -> None:
+    def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         """Nothing is read or made before it is needed.
 
-        Contents take up to `most_bytes`; `tell` is told, in a sentence and from any thread, of what is not
-        kept for that reason. It is not lost to `changes`, but cannot be brought back.
+        Contents take up to `most_bytes`. Changes beyond that are known, but cannot be taken back.
         """
         self._folder = folder
         self._most_bytes = most_bytes
-        self._tell = tell
+        self._is_full = False
         self._size: int | None = None  # bytes of all contents, once they were counted
         self._lock = threading.RLock()
         self._changes: list[Change] | None = None
@@ -153,16 +160,19 @@ class Checkpoints:
         self._fd = -1
 
     @staticmethod
-    def beside(
-        journal: Path, most_bytes: int = MOST_BYTES, tell: Callable[[str], None] = log.warning
-    ) -> "Checkpoints":
+    def beside(journal: Path, most_bytes: int = MOST_BYTES) -> "Checkpoints":
         """Those of the session that has this journal."""
-        return Checkpoints(folder_beside(journal), most_bytes, tell)
+        return Checkpoints(folder_beside(journal), most_bytes)
 
     @property
     def folder(self) -> Path:
         """Where all of it lies."""
         return self._folder
+
+    @property
+    def notice(self) -> str | None:
+        """What the user should know, once something was not kept for lack of room."""
+        return FULL.format(self._most_bytes // 2**20) if self._is_full else None
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -247,7 +257,7 @@ class Checkpoints:
             if self._size_of(digest) == len(data):
                 continue
             if not is_owed and len(data) > room:
-                self._tell(FULL.format(self._most_bytes // 2**20))
+                self._is_full = True
                 continue
             kept[digest] = data
             room -= len(data)
