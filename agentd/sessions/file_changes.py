@@ -48,8 +48,7 @@ def original(
     Raises `RpcError` promptNotFound, invalidParams, outsideWorkspace, storage, or unsupported for what is no
     text.
     """
-    number = state.begun.index(begun(state, params.prompt_id))
-    since = {*state.begun[number:], *(key for key, said in state.rewinds.items() if said > number)}
+    since = state.since(begun(state, params.prompt_id))
     changes = _changes(checkpoints)
     try:
         place = place_of(root, params.uri, {change.parts for change in changes})

@@ -108,8 +108,7 @@ class Rewinding:
         prompt_id, scope = _asked(state, params)
         files: tuple[Restoration, ...] = ()
         if scope != "conversation":
-            since = state.begun[state.begun.index(prompt_id) :]
-            wants = restoring.wanted(changes, since)
+            wants = restoring.wanted(changes, state.since(prompt_id))
             files = await self._files(_chosen(wants, only, params.uris))
         removed = () if scope == "files" else state.removed_by(prompt_id)
         return Plan(prompt_id, scope, files, removed)
@@ -169,7 +168,13 @@ def _asked(state: SessionState, params: SessionRewindParams) -> tuple[str, Rewin
         raise RpcError("invalidParams", '/scope: say "files", "conversation" or "both"')
     if params.uris is not None and params.scope == "conversation":
         raise RpcError("invalidParams", '/uris: with scope "conversation" no file is restored')
-    return begun(state, params.prompt_id), params.scope
+    if begun(state, params.prompt_id) not in state.starts:
+        raise RpcError(
+            "promptNotFound",
+            f'Prompt "{params.prompt_id}" was rewound: it is no part of the conversation any more.',
+            hint="Undo that rewind, or rewind to a prompt that is there.",
+        )
+    return params.prompt_id, params.scope
 
 
 def begun(state: SessionState, prompt_id: str) -> str:

@@ -313,6 +313,12 @@ class SessionState:
         else:
             self.usage = self.usage_after(event)
 
+    def since(self, prompt_id: str) -> frozenset[str]:
+        """The ids of a prompt that was said, of all prompts behind it, and of all rewinds since."""
+        number = self.begun.index(prompt_id)
+        rewinds = (key for key, said in self.rewinds.items() if said > number)
+        return frozenset((*self.begun[number:], *rewinds))
+
     def said_in(self, prompt_id: str) -> frozenset[str]:
         """A prompt with those that were said in its run."""
         run = self.run

@@ -61,11 +61,13 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 class FileState:
     """A file as it was: the digest of its content, and its permission bits where they are known.
 
-    The content of a link is where it leads; its mode is `LINK`.
+    The content of a link is where it leads; its mode is `LINK`. A file with several names has the number that
+    its file system gives it as `inode`, so that it is known again.
     """
 
     digest: str
     mode: int | None = None
+    inode: int | None = None
 
     @property
     def is_link(self) -> bool:
@@ -93,9 +95,14 @@ def state_of(snapshot: Snapshot | None) -> FileState | None:
     """The state of a file that was read."""
     if snapshot is None:
         return None
-    mode = snapshot.status.st_mode
-    digest = hashlib.sha256(snapshot.data).hexdigest()
-    return FileState(digest, LINK if stat.S_ISLNK(mode) else stat.S_IMODE(mode))
+    return state_from(snapshot.status, hashlib.sha256(snapshot.data).hexdigest())
+
+
+def state_from(status: os.stat_result, digest: str) -> FileState:
+    """The state of a file whose content has this digest."""
+    if stat.S_ISLNK(status.st_mode):
+        return FileState(digest, LINK)
+    return FileState(digest, stat.S_IMODE(status.st_mode), status.st_ino if status.st_nlink > 1 else None)
 
 
 def same_content(one: FileState | None, other: FileState | None) -> bool:
@@ -390,18 +397,22 @@ def _is_name(part: Any) -> bool:
 
 
 def _json_of(state: FileState | None) -> list[Any] | None:
-    return None if state is None else [state.digest, state.mode]
+    if state is None:
+        return None
+    return [state.digest, state.mode, *([] if state.inode is None else [state.inode])]
 
 
 def _state_from(told: Any) -> FileState | None:
     if told is None:
         return None
-    digest, mode = told
+    digest, mode, *rest = told
+    if rest and (type(rest[0]) is not int or len(rest) > 1):
+        raise ValueError(rest)
     if mode is not None and (type(mode) is not int or not (0 <= mode <= _ALL_BITS or mode == LINK)):
         raise ValueError(mode)
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
         raise ValueError(digest)
-    return FileState(digest, mode)
+    return FileState(digest, mode, *rest)
 
 
 # --- files ----------------------------------------------------------------------------------------

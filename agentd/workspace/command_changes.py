@@ -6,8 +6,8 @@ they are many, only what git has no content of is read, and git is asked for the
 has changed (`git_index.py`). So there is one way of seeing, with or without git.
 
 That has bounds, in number, size and time; where a workspace exceeds them, nothing of its commands is seen,
-and the user is told so. Not seen either are ignored files, empty folders, files that were too large before the
-command, and what one did in whose midst the daemon was killed. Nothing tells a change of the command from one
+and the user is told so. Not seen either are ignored files, empty folders, files that were too large before,
+and what a command did in whose midst the daemon was killed. Nothing tells a change of the command from one
 that somebody else makes while it runs.
 """
 
@@ -22,7 +22,15 @@ from pathlib import Path
 
 from agentd.workspace import files
 from agentd.workspace.beneath import directory
-from agentd.workspace.checkpoints import LINK, Change, Checkpoints, FileState, Parts, same_content, state_of
+from agentd.workspace.checkpoints import (
+    Change,
+    Checkpoints,
+    FileState,
+    Parts,
+    same_content,
+    state_from,
+    state_of,
+)
 from agentd.workspace.files import Snapshot
 from agentd.workspace.git_index import Index, UnknownIndex, read_index
 from agentd.workspace.ignore import Walk
@@ -67,16 +75,19 @@ class TooLarge(Exception):
 class Known:
     """A file in a picture: the state it was in, and its content or what git calls it."""
 
-    signature: _Signature
-    size: int
-    mode: int
+    status: os.stat_result
     data: bytes | None = None
     blob: str = ""
+
+    @property
+    def signature(self) -> _Signature:
+        """What is another one once the file has changed."""
+        return _signature(self.status)
 
     def state(self, data: bytes | None) -> FileState:
         """The file as it was, with this content; without it, a state that nobody has kept."""
         digest = hashlib.sha256(f"blob {self.blob}".encode() if data is None else data).hexdigest()
-        return FileState(digest, LINK if stat.S_ISLNK(self.mode) else stat.S_IMODE(self.mode))
+        return state_from(self.status, digest)
 
 
 @dataclass(frozen=True)
@@ -150,7 +161,7 @@ def look(
         if old is not None and old.signature == _signature(status) and status.st_ctime_ns < settled:
             known: Known | None = old
         elif index is not None and (blob := index.blob(parts, status)) is not None:
-            known = Known(_signature(status), status.st_size, status.st_mode, blob=blob)
+            known = Known(status, blob=blob)
         else:
             known = _known(root, parts) if status.st_size <= LARGEST else None
         if known is not None:
@@ -260,8 +271,11 @@ def _was(old: Known | None, blobs: Mapping[str, bytes]) -> tuple[FileState | Non
     """What a file was. A content of git's that has another size was converted on its way into the folder."""
     if old is None:
         return None, None
-    data = old.data if old.data is not None else blobs.get(old.blob)
-    data = data if data is not None and len(data) == old.size else None
+    if old.data is not None:
+        return old.state(old.data), old.data
+    data = blobs.get(old.blob)
+    if data is not None and len(data) != old.status.st_size:
+        data = None
     return old.state(data), data
 
 
@@ -330,8 +344,7 @@ def _known(root: Path, parts: Parts) -> Known | None:
     snapshot = _read(root, parts)
     if snapshot is None:
         return None
-    status = snapshot.status
-    return Known(_signature(status), len(snapshot.data), status.st_mode, snapshot.data)
+    return Known(snapshot.status, snapshot.data)
 
 
 def _content(root: Path, parts: Parts, status: os.stat_result) -> tuple[FileState | None, bytes | None]:

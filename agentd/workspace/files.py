@@ -86,18 +86,21 @@ def read_if_present(place: Place) -> Snapshot | None:
 def read_entry(place: Place) -> Snapshot | None:
     """The file, or the link itself, whose content is where it leads; None where there is neither.
 
-    A folder is neither, and in what is no folder there is nothing. Raises WorkspaceError.
+    A folder is neither, and where no folder is on the way there is nothing. Raises WorkspaceError.
     """
     try:
-        with _explained(place), _parent(place) as (parent, name):
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        folder = directory(place.root, place.parts[:-1])
+        with folder as parent, _explained(place):
+            status = os.stat(place.parts[-1], dir_fd=parent, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
-                return Snapshot(os.fsencode(os.readlink(name, dir_fd=parent)), status)
+                return Snapshot(os.fsencode(os.readlink(place.parts[-1], dir_fd=parent)), status)
             return None if stat.S_ISDIR(status.st_mode) else read_in(parent, place)
-    except WorkspaceError as error:
-        if error.kind == "not_found":
+    except MissingFile:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
             return None
-        raise
+        raise os_error(place, error) from error
 
 
 def write_link(place: Place, target: bytes) -> None:

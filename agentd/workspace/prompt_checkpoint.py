@@ -130,7 +130,8 @@ class PromptCheckpoint:
 
     async def _blobs(self, found: Iterable[Difference]) -> dict[str, bytes]:
         """The contents that only git has, as far as it gives them."""
-        wanted = {each.old.blob: each.old.size for each in found if each.old is not None and each.old.blob}
+        olds = (each.old for each in found)
+        wanted = {old.blob: old.status.st_size for old in olds if old is not None and old.blob}
         blobs: dict[str, bytes] = {}
         for ids in _batches(wanted):
             try:

@@ -75,16 +75,15 @@ class Restoration:
         before = state_of(self.now)
         to = self.to
         if to is not None and to.mode is None and before is not None:
-            to = FileState(to.digest, before.mode)
+            to = replace(to, mode=before.mode)
         return Change(rewind_id, self.place.parts, before, to, is_rewind=True, made=self.made)
 
 
-def wanted(changes: Iterable[Change], prompts: Collection[str]) -> list[Wanted]:
-    """The files that these prompts have changed, to be as they were before."""
+def wanted(changes: Iterable[Change], since: Collection[str]) -> list[Wanted]:
+    """The files that these prompts and rewinds have changed, to be as they were before."""
     rows: dict[Parts, list[Change]] = {}
     for change in changes:
-        is_first = not change.is_rewind and change.origin in prompts
-        if change.parts in rows or is_first:
+        if change.parts in rows or change.origin in since:
             rows.setdefault(change.parts, []).append(change)
     return [_wanted(row) for row in rows.values()]
 
@@ -146,7 +145,7 @@ def _target(want: Wanted, now: Snapshot | None) -> FileState | None:
     if before is None or now is None or before.is_link or stat.S_ISLNK(now.status.st_mode):
         return before
     is_ours = after is not None and after.mode is not None and after.mode != before.mode
-    return before if is_ours else FileState(before.digest)
+    return before if is_ours else replace(before, mode=None)
 
 
 def _with_room(root_fd: int, step: Restoration, gone: Collection[Parts]) -> Restoration:
@@ -286,16 +285,32 @@ def _replace(
     data = checkpoints.content(to) if to is not None else b""
     if data is None:
         raise WorkspaceError("storage", f"'{place.shown}': {NOT_KEPT}")
-    is_other_kind = to is None or to.is_link or (now is not None and stat.S_ISLNK(now.status.st_mode))
-    if now is not None and is_other_kind:
+    mode = to.mode if to is not None else None
+    if now is not None and (to is None or _is_another(now, to)):
         files.remove(place, now, notes)
+        mode = (
+            stat.S_IMODE(now.status.st_mode)
+            if mode is None and not stat.S_ISLNK(now.status.st_mode)
+            else mode
+        )
         now = None
     if to is None:
         return
     if to.is_link:
         files.write_link(place, data)
     else:
-        files.write(place, data, _made_writable(place, now), notes, to.mode)
+        files.write(place, data, _made_writable(place, now), notes, mode)
+
+
+def _is_another(now: Snapshot, to: FileState) -> bool:
+    """Whether a file is not to be written to, but to make room for another one.
+
+    A file with several names is written to only where it had that content itself: under its other names it
+    may be what it should be.
+    """
+    if to.is_link or stat.S_ISLNK(now.status.st_mode):
+        return True
+    return now.status.st_nlink > 1 and now.status.st_ino != to.inode
 
 
 def _made_writable(place: Place, now: Snapshot | None) -> Snapshot | None:

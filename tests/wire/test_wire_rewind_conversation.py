@@ -67,6 +67,23 @@ def test_a_conversation_that_went_on_is_not_undone_into(author: Author) -> None:
     assert author.texts() == ["do one", "done one", "do three", "done three"]
 
 
+def test_a_prompt_that_is_gone_cannot_be_gone_back_to_until_that_is_undone(author: Author) -> None:
+    author.rewind("one", "both")
+    for scope in ("files", "conversation", "both"):
+        error = author.refused("rewind", promptId="two", scope=scope)
+        assert (error["data"]["kind"], "hint" in error["data"]) == ("promptNotFound", True)
+    author.undo()
+    assert told(author.rewind("two", "both")) == {"two.txt": "deleted"}
+
+
+def test_after_a_rewind_of_files_alone_a_later_prompt_stands_for_the_files_before_it(author: Author) -> None:
+    author.does("three", read("two.txt"), edit("two.txt", "2", "3"))
+    author.rewind("one", "files")
+    assert author.files() == {}
+    assert told(author.rewind("three", "files")) == {"one.txt": "created", "two.txt": "created"}
+    assert author.files() == {"one.txt": "1\n", "two.txt": "2\n"}
+
+
 def test_ids_of_rewound_prompts_stay_used_and_give_their_result(author: Author) -> None:
     author.rewind("two", "both")
     again = author.chat.run("do two", promptId="two")
