@@ -47,6 +47,8 @@ LARGEST = 4 * 1024 * 1024
 """Bytes of one file; the content of a larger one is not kept."""
 SECONDS = 2.0
 """For the look before a command, which has to wait for it."""
+SECONDS_WITH_GIT = 6.0
+"""The same in a workspace of up to `MOST_WALKED` files."""
 MOST_CHANGED = 10_000
 MOST_CHANGED_BYTES = 64 * 1024 * 1024
 """How much of what one command changed is kept."""
@@ -54,7 +56,7 @@ MOST_CHANGED_BYTES = 64 * 1024 * 1024
 UNSEEN = (
     "What commands change in this workspace cannot be taken back by a rewind: beside the files that git "
     f"ignores or has stored it has more than {MOST_FILES:,} files or {MOST_BYTES // 2**20} MB, or they could "
-    f"not be looked at within {SECONDS:g} s. What agentd's own tools change can be."
+    f"not be looked at within {SECONDS_WITH_GIT:g} s. What agentd's own tools change can be."
 )
 TOO_MANY = (
     f"A command changed more than {MOST_CHANGED:,} files or {MOST_CHANGED_BYTES // 2**20} MB: a rewind "
@@ -146,7 +148,7 @@ def look(
 
     `with_git`: what git has the content of is not read.
     """
-    began, deadline = time.time_ns(), time.monotonic() + SECONDS
+    began, deadline = time.time_ns(), time.monotonic() + (SECONDS_WITH_GIT if with_git else SECONDS)
     changes = len(checkpoints.changes())
     with directory(root, ()) as fd:
         walk = _Walk(fd, _below(root, hidden))
