@@ -169,6 +169,7 @@ def _settings(
     rules = command_rules(top)
     retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
     compaction = compaction_settings(top.table("compaction"))
+    checkpoints = checkpoint_settings(top.table("checkpoints"))
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
     origins = {
@@ -204,7 +205,7 @@ def _settings(
         rules,
         retention_days,
         compaction,
-        checkpoint_settings(top.table("checkpoints")),
+        checkpoints,
     )
 
 

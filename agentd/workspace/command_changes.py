@@ -16,12 +16,12 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentd.workspace import files
-from agentd.workspace.beneath import directory
+from agentd.workspace.beneath import directory, open_directory
 from agentd.workspace.checkpoints import (
     Change,
     Checkpoints,
@@ -226,8 +226,10 @@ def differences(checkpoints: Checkpoints, before: Picture) -> tuple[list[Differe
     room = MOST_CHANGED_BYTES
     with directory(root, ()) as fd:
         walk = _Walk(fd, before.hidden)
-        for parts in sorted({*_names(walk, len(before.found)), *before.found, *own}):
-            old, status = before.found.get(parts), _status(fd, parts)
+        names = _names(walk, len(before.found))
+        for parts in sorted({*names, *before.found, *own}):
+            old = before.found.get(parts)
+            status = _status(fd, parts) if parts in names else _status_beneath(fd, parts)
             if old is not None and status is not None and _signature(status) == old.signature:
                 if parts not in own:
                     continue
@@ -316,11 +318,11 @@ def _differs(change: Change) -> bool:
     return not same_content(before, after) or not is_same_mode
 
 
-def _names(walk: Walk, known: int) -> Sequence[Parts]:
+def _names(walk: Walk, known: int) -> set[Parts]:
     """The files that are there now. Of those beyond all bounds the first."""
-    found = []
+    found = set()
     for parts in walk.files(()):
-        found.append(parts)
+        found.add(parts)
         if len(found) > known + 2 * MOST_CHANGED:
             break
     return found
@@ -333,6 +335,18 @@ def _status(root_fd: int, parts: Parts) -> os.stat_result | None:
     except OSError:
         return None
     return status if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) else None
+
+
+def _status_beneath(root_fd: int, parts: Parts) -> os.stat_result | None:
+    """The same where a link may have taken the place of a folder on the way, which is not followed."""
+    try:
+        folder = open_directory(root_fd, parts[:-1])
+    except OSError:
+        return None
+    try:
+        return _status(folder, parts[-1:])
+    finally:
+        os.close(folder)
 
 
 def _read(root: Path, parts: Parts) -> Snapshot | None:

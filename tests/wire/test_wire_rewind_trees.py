@@ -40,6 +40,7 @@ COMMANDS = {
     "a file becomes a folder": "rm b.txt; mkdir -p b.txt/in; echo 1 > b.txt/in/1; echo 2 > b.txt/2",
     "a folder becomes a file": "rm -r dir; echo file > dir",
     "a folder becomes a link": "rm -r dir; ln -s nested dir",
+    "a folder becomes a link to where it went": "mv dir moved; ln -s moved dir",
     "a file becomes a link": "rm b.txt; ln -s a.txt b.txt",
     "a link becomes a file": "rm link; echo file > link",
     "a link becomes a folder": "rm link; mkdir link; echo in > link/in.txt",
