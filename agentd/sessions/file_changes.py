@@ -14,7 +14,8 @@ from agentd.sessions.rewinding import begun, place_of
 from agentd.sessions.state import SessionState
 from agentd.tools.diff import action_of, file_change
 from agentd.workspace import files
-from agentd.workspace.checkpoints import Change, Checkpoints, FileState, Parts, same_content
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.file_states import Change, FileState, Parts, same_content
 from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError
 from agentd.workspace.text import BinaryContent, decode, visible
 

@@ -23,7 +23,8 @@ from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.state import Rewound, SessionState
 from agentd.tools.diff import action_of
 from agentd.workspace import restoring
-from agentd.workspace.checkpoints import Change, Checkpoints, Parts
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.file_states import Change, Parts
 from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
 from agentd.workspace.restoring import Restoration, Wanted
 from agentd.workspace.seen import SeenFiles
@@ -128,6 +129,8 @@ class Rewinding:
     async def _carry_out(self, plan: Plan) -> None:
         rewind_id = self._house.sources.new_id("r")
         notes, steps, todo = self._house.write_notes, plan.steps, self._log.state.todo
+        for step in steps:
+            self._house.writers.note(step.place.path, self._checkpoints, step.to)
         try:
             if steps:
                 await anyio.to_thread.run_sync(restoring.restore, self._checkpoints, rewind_id, steps, notes)

@@ -255,6 +255,7 @@ class Run(SessionConversation):
             self._tell_once,
             hidden=house.spills.parent if house.spills is not None else None,
             git=house.git(self._ground.root) if house.git is not None else None,
+            writers=house.writers,
         )
 
     def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:

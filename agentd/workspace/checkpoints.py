@@ -15,7 +15,6 @@ import json
 import logging
 import os
 import shutil
-import stat
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,17 +25,14 @@ from contextlib import (
     contextmanager,
     suppress,
 )
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from agentd.workspace.file_states import Change, FileState, Parts, change_of, line_of, same_content
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place
 
 log = logging.getLogger(__name__)
-
-Parts = tuple[str, ...]
-"""The components of a file's path below the workspace folder."""
 
 MOST_BYTES = 512 * 1024 * 1024
 """The room for contents of one session, unless the user's configuration says otherwise."""
@@ -47,69 +43,10 @@ FULL = (
     "configuration is that limit."
 )
 
-LINK = stat.S_IFLNK
-"""The mode that stands for a link: no permission bits have this value."""
-
 _INDEX = "index.jsonl"
 _REWIND = "rewind.json"
 _SUFFIX = ".files"
-_ALL_BITS = 0o7777
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-
-
-@dataclass(frozen=True)
-class FileState:
-    """A file as it was: the digest of its content, and its permission bits where they are known.
-
-    The content of a link is where it leads; its mode is `LINK`. A file with several names has the number that
-    its file system gives it as `inode`, so that it is known again.
-    """
-
-    digest: str
-    mode: int | None = None
-    inode: int | None = None
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a link and no file."""
-        return self.mode == LINK
-
-
-@dataclass(frozen=True)
-class Change:
-    """One change of a file. A state is None where there was no file.
-
-    `origin` is the id of a prompt, or of a rewind where `is_rewind`. `made` is how many of the folders that
-    the file lies in were made for it.
-    """
-
-    origin: str
-    parts: Parts
-    before: FileState | None
-    after: FileState | None
-    is_rewind: bool = False
-    made: int = 0
-
-
-def state_of(snapshot: Snapshot | None) -> FileState | None:
-    """The state of a file that was read."""
-    if snapshot is None:
-        return None
-    return state_from(snapshot.status, hashlib.sha256(snapshot.data).hexdigest())
-
-
-def state_from(status: os.stat_result, digest: str) -> FileState:
-    """The state of a file whose content has this digest."""
-    if stat.S_ISLNK(status.st_mode):
-        return FileState(digest, LINK)
-    return FileState(digest, stat.S_IMODE(status.st_mode), status.st_ino if status.st_nlink > 1 else None)
-
-
-def same_content(one: FileState | None, other: FileState | None) -> bool:
-    """Whether two states are both files or both links of the same content, or both none."""
-    if one is None or other is None:
-        return one is other
-    return one.digest == other.digest and one.is_link == other.is_link
 
 
 class Checkpoint(Protocol):
@@ -205,7 +142,7 @@ class Checkpoints:
                 data = b""
             for line in data.splitlines():
                 with suppress(ValueError, KeyError, TypeError):
-                    self._take(_change_of(json.loads(line)))
+                    self._take(change_of(json.loads(line)))
         return self._changes
 
     def _take(self, change: Change) -> None:
@@ -290,7 +227,7 @@ class Checkpoints:
             _sync_folder(self._folder)
 
     def _append(self, changes: Iterable[Change]) -> None:
-        lines = b"".join(json.dumps(_line_of(change)).encode("ascii") + b"\n" for change in changes)
+        lines = b"".join(json.dumps(line_of(change)).encode("ascii") + b"\n" for change in changes)
         if self._fd < 0:
             self._fd = self._open_index()
         end = os.fstat(self._fd).st_size
@@ -335,7 +272,7 @@ class Checkpoints:
             self._make_folder()
             temporary = self._folder / f"{_REWIND}.new"
             with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(json.dumps([_line_of(change) for change in changes]).encode("ascii"))
+                file.write(json.dumps([line_of(change) for change in changes]).encode("ascii"))
                 file.flush()
                 os.fsync(file.fileno())
             temporary.rename(self._folder / _REWIND)
@@ -344,7 +281,7 @@ class Checkpoints:
     def open_rewind(self) -> tuple[Change, ...]:
         """What a rewind that has not ended was about to do; nothing where there is none. Raises OSError."""
         try:
-            return tuple(map(_change_of, json.loads((self._folder / _REWIND).read_bytes())))
+            return tuple(map(change_of, json.loads((self._folder / _REWIND).read_bytes())))
         except FileNotFoundError:
             return ()
         except (ValueError, KeyError, TypeError):
@@ -361,58 +298,6 @@ class Checkpoints:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
-
-
-# --- the index ------------------------------------------------------------------------------------
-
-
-def _line_of(change: Change) -> dict[str, Any]:
-    return {
-        "rewind" if change.is_rewind else "prompt": change.origin,
-        "parts": change.parts,
-        "before": _json_of(change.before),
-        "after": _json_of(change.after),
-        **({"made": change.made} if change.made else {}),
-    }
-
-
-def _change_of(line: dict[str, Any]) -> Change:
-    """What a line says. Raises ValueError, KeyError or TypeError for one that nobody here has written."""
-    is_rewind = "rewind" in line
-    parts = line["parts"]
-    if not isinstance(parts, list) or not parts or not all(map(_is_name, parts)):
-        raise ValueError(parts)  # it would lead elsewhere
-    return Change(
-        str(line["rewind" if is_rewind else "prompt"]),
-        tuple(parts),
-        _state_from(line["before"]),
-        _state_from(line["after"]),
-        is_rewind,
-        int(line.get("made", 0)),
-    )
-
-
-def _is_name(part: Any) -> bool:
-    return isinstance(part, str) and part not in ("", ".", "..") and "/" not in part and "\0" not in part
-
-
-def _json_of(state: FileState | None) -> list[Any] | None:
-    if state is None:
-        return None
-    return [state.digest, state.mode, *([] if state.inode is None else [state.inode])]
-
-
-def _state_from(told: Any) -> FileState | None:
-    if told is None:
-        return None
-    digest, mode, *rest = told
-    if rest and (type(rest[0]) is not int or len(rest) > 1):
-        raise ValueError(rest)
-    if mode is not None and (type(mode) is not int or not (0 <= mode <= _ALL_BITS or mode == LINK)):
-        raise ValueError(mode)
-    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise ValueError(digest)
-    return FileState(digest, mode, *rest)
 
 
 # --- files ----------------------------------------------------------------------------------------

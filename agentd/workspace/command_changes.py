@@ -22,15 +22,8 @@ from pathlib import Path
 
 from agentd.workspace import files
 from agentd.workspace.beneath import directory, open_directory
-from agentd.workspace.checkpoints import (
-    Change,
-    Checkpoints,
-    FileState,
-    Parts,
-    same_content,
-    state_from,
-    state_of,
-)
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.file_states import Change, FileState, Parts, same_content, state_from, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.git_index import Index, UnknownIndex, read_index
 from agentd.workspace.ignore import Walk

@@ -13,11 +13,13 @@ import anyio.to_thread
 
 from agentd.workspace import command_changes
 from agentd.workspace.beneath import directory
-from agentd.workspace.checkpoints import Change, Checkpoints, FileState, state_of
+from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Difference, Looks, Picture, TooLarge
+from agentd.workspace.file_states import Change, FileState, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.git import Git, GitError
 from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.writers import Writers
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ class PromptCheckpoint:
 
     `tell` is told, in a sentence, where commands cannot be seen. `hidden` is agentd's own
     folder of data, which may lie in a workspace and is none of its files. `looks` is for all commands of the
-    prompt. `git` gives contents in workspaces that are too large to be read.
+    prompt. `git` gives contents in workspaces that are too large to be read. `writers` are all sessions'.
     """
 
     checkpoints: Checkpoints
@@ -43,6 +45,7 @@ class PromptCheckpoint:
     tell: Callable[[str], None] = log.warning
     hidden: Path | None = None
     git: Git | None = None
+    writers: Writers = field(default_factory=Writers)
 
     @contextmanager
     def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
@@ -56,6 +59,7 @@ class PromptCheckpoint:
             self.checkpoints.record([change], contents)
         except OSError as error:
             raise not_kept(place, error) from error
+        self.writers.note(place.path, self.checkpoints, new)
         try:
             yield
         except BaseException:
@@ -123,10 +127,15 @@ class PromptCheckpoint:
             found, is_all = await run(command_changes.differences, self.checkpoints, picture)
             if not is_all:
                 self.tell(command_changes.TOO_MANY)
+            found = [each for each in found if not self._is_anothers(picture, each)]
             blobs = await self._blobs(found)
             await run(command_changes.keep, self.checkpoints, picture, found, blobs, self.prompt_id)
         except OSError as error:
             log.warning("what a command changed could not be kept: %s", error)
+
+    def _is_anothers(self, before: Picture, found: Difference) -> bool:
+        path = before.root.joinpath(*found.parts)
+        return self.writers.is_anothers(path, self.checkpoints, found.now, before.began)
 
     async def _blobs(self, found: Iterable[Difference]) -> dict[str, bytes]:
         """The contents that only git has, as far as it gives them."""

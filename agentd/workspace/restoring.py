@@ -16,7 +16,8 @@ from pathlib import Path
 
 from agentd.workspace import files
 from agentd.workspace.beneath import directory
-from agentd.workspace.checkpoints import Change, Checkpoints, FileState, Parts, same_content, state_of
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.file_states import Change, FileState, Parts, same_content, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.room import clear_room, room_for
