@@ -123,7 +123,12 @@ class Rewinding:
 
     async def _files(self, wants: Sequence[Wanted]) -> tuple[Restoration, ...]:
         dirty = frozenset(await self._house.editor.dirty_paths())
-        found = await anyio.to_thread.run_sync(restoring.plan, self._checkpoints, self._root, wants, dirty)
+        try:
+            found = await anyio.to_thread.run_sync(
+                restoring.plan, self._checkpoints, self._root, wants, dirty
+            )
+        except WorkspaceError as error:
+            raise _storage(error) from error
         return tuple(found)
 
     async def _carry_out(self, plan: Plan) -> None:

@@ -216,12 +216,17 @@ class Checkpoints:
     def _store(self, contents: Mapping[str, bytes], at_once: bool) -> None:
         for digest, data in contents.items():
             temporary = self._folder / f"{digest}.new"
-            with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(data)
-                file.flush()
-                if at_once:
-                    os.fsync(file.fileno())
-            temporary.rename(self._folder / digest)
+            try:
+                with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    if at_once:
+                        os.fsync(file.fileno())
+                temporary.rename(self._folder / digest)
+            except OSError:
+                with suppress(OSError):  # what is full gets its room back
+                    temporary.unlink()
+                raise
             self._size = (self._size or 0) + len(data)
         if contents:
             _sync_folder(self._folder)

@@ -111,12 +111,19 @@ def _wanted(row: Sequence[Change]) -> Wanted:
 def plan(
     checkpoints: Checkpoints, root: Path, wants: Iterable[Wanted], dirty: Collection[Path]
 ) -> list[Restoration]:
-    """What has to be done to files, and which stay. Those that are as they should be are left out. Blocks."""
+    """What has to be done to files, and which stay. Those that are as they should be are left out. Blocks.
+
+    Raises WorkspaceError where the workspace folder cannot be opened.
+    """
     planned = (_plan(checkpoints, root, want, dirty) for want in wants)
     found = [each for each in planned if each is not None]
     gone = {each.place.parts for each in found if each.to is None and each.conflict is None}
-    with directory(root, ()) as root_fd:
-        return [_with_room(root_fd, each, gone) for each in found]
+    try:
+        with directory(root, ()) as root_fd:
+            return [_with_room(root_fd, each, gone) for each in found]
+    except OSError as error:
+        reason = f"the workspace folder cannot be opened: {error.strerror}."
+        raise WorkspaceError("storage", reason) from error
 
 
 def _plan(checkpoints: Checkpoints, root: Path, want: Wanted, dirty: Collection[Path]) -> Restoration | None:

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import resource
+import shutil
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -88,6 +89,7 @@ def test_where_the_disk_has_no_room_for_what_was_an_edit_is_refused(home: Home) 
     assert tree(author.root) == before
     (said,) = [m for m in author.chat.get()["messages"] if m.get("toolName") == "write_file"]
     assert "could not be kept" in said["content"][0]["text"]
+    assert not list(kept_folder(home, author.chat.id).glob("*.new")), "what is full gets its room back"
 
 
 def test_where_the_disk_has_no_room_for_a_restored_file_nothing_is_restored(home: Home) -> None:
@@ -108,6 +110,20 @@ def test_where_the_disk_has_no_room_for_a_restored_file_nothing_is_restored(home
     limit_files(daemon, resource.RLIM_INFINITY)
     author.rewind("one", "both")
     assert tree(author.root) == before
+
+
+def test_where_the_workspace_is_gone_words_go_back_and_files_are_an_error(home: Home) -> None:
+    author = Author(home.start("--allow-full"), home)
+    author.does("one", write("a/one.txt", "1\n"))
+    shutil.rmtree(author.root)
+    for scope in ("files", "both"):
+        error = author.refused("rewind", promptId="one", scope=scope)
+        assert error["data"]["kind"] == "storage"
+        assert "workspace folder" in error["message"]
+    assert len(author.rewind("one", "conversation")["removedMessageIds"]) == 4
+    author.root.mkdir()
+    author.undo()
+    assert author.rewind("one", "both")["files"] == [], "it is gone already"
 
 
 # --- kills ----------------------------------------------------------------------------------------
