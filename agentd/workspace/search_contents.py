@@ -1,7 +1,8 @@
 """Searching the contents of files, line by line."""
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentd.workspace import files
@@ -64,22 +65,18 @@ class ContentSearch(NameSearch):
         if not is_worth_it:
             self.end.files += 1
             return None
-        text = self._text(parts, folders)
-        if text is None:
+        lines = self._lines(parts, folders)
+        if lines is None:
             return None
         self.end.files += 1
-        if self._literal is not None and self._literal not in text:
-            return None
-        path = "/".join(parts)
-        lines = self._matching(lines_of(text), len(shown(path)) + _LINE_OVERHEAD)
-        return {"file": path, "lines": lines} if lines else None
+        found = self._matching(lines, len(shown("/".join(parts))) + _LINE_OVERHEAD)
+        return {"file": "/".join(parts), "lines": found} if found else None
 
-    def _text(self, parts: Parts, folders: Folders) -> str | None:
+    def _lines(self, parts: Parts, folders: Folders) -> Iterable[str] | None:
+        """The lines of a file; None for one that is not searched."""
         path = "/".join(parts)
-        if path in self.job.buffers:
-            return self.job.buffers[path]
         try:
-            return decode(files.read_in(folders.open(parts[:-1]), Place(self.root, parts, path)).data).text
+            text = self._text(parts, folders)
         except BinaryContent:
             self.end.binary += 1
         except PermissionError:
@@ -87,37 +84,59 @@ class ContentSearch(NameSearch):
         except OSError:
             return None  # gone by now
         except WorkspaceError as error:
+            if parts == self.job.base and error.kind == "too_large":  # it is named itself
+                return files.lines_in(folders.open(parts[:-1]), Place(self.root, parts, path))
             if parts == self.job.base:
                 raise
             if error.kind == "too_large":
                 self.end.too_large += 1
             # else a link, which the walk meets where it leads
+        else:
+            return () if self._literal is not None and self._literal not in text else lines_of(text)
         return None
 
-    def _matching(self, lines: list[str], overhead: int) -> list[tuple[int, str, bool]]:
+    def _text(self, parts: Parts, folders: Folders) -> str:
+        path = "/".join(parts)
+        if path in self.job.buffers:
+            return self.job.buffers[path]
+        return decode(files.read_in(folders.open(parts[:-1]), Place(self.root, parts, path)).data).text
+
+    def _matching(self, lines: Iterable[str], overhead: int) -> list[tuple[int, str, bool]]:
         """The matching lines with their context, as far as there is room."""
-        wanted: dict[int, str] = {}
-        matched: set[int] = set()
-        for index, line in enumerate(lines):
-            if index % _LINES_PER_LOOK == 0:
-                self.look_at_clock(stop=not matched)
-                if self.end.cut:
+        found: list[tuple[int, str, bool]] = []
+        before: deque[tuple[int, str]] = deque(maxlen=self.job.context)
+        after = 0  # lines of context still to come
+        try:
+            for number, line in enumerate(lines, 1):
+                if number % _LINES_PER_LOOK == 0:
+                    self.look_at_clock(stop=not found)
+                    if self.end.cut == "time":
+                        break
+                match = None if self.end.cut else self._regex.search(line)
+                if match is not None:
+                    window = _window(line, match)
+                    if self.has_room(len(window.encode("utf-8", "replace")) + overhead):
+                        for each, text in before:
+                            self._add_context(found, each, text, overhead)
+                        before.clear()
+                        found.append((number, window, True))
+                        after = self.job.context
+                        continue
+                if after:
+                    self._add_context(found, number, line, overhead)
+                    after -= 1
+                elif self.end.cut:
                     break
-            match = self._regex.search(line)
-            if match is None:
-                continue
-            window = _window(line, match)
-            if not self.has_room(len(window.encode("utf-8", "replace")) + overhead):
-                break
-            matched.add(index)
-            for near in range(
-                max(0, index - self.job.context), min(len(lines), index + self.job.context + 1)
-            ):
-                if near not in wanted:
-                    wanted[near] = _start(lines[near])
-                    self._bytes += len(wanted[near]) + overhead if near != index else 0
-            wanted[index] = window
-        return [(index + 1, wanted[index], index in matched) for index in sorted(wanted)]
+                else:
+                    before.append((number, line))
+        except BinaryContent:
+            self.end.binary += 1
+        return found
+
+    def _add_context(self, found: list[tuple[int, str, bool]], number: int, line: str, overhead: int) -> None:
+        text = _start(line)
+        self.add_size(len(text) + overhead)
+        found.append((number, text, False))
 
 
 def _start(line: str) -> str:

@@ -72,6 +72,10 @@ class NameSearch:
             self._bytes += size
         return self.end.cut is None
 
+    def add_size(self, size: int) -> None:
+        """Count what is told beside matches, and never left out by itself."""
+        self._bytes += size
+
     def look_at_clock(self, stop: bool = True) -> None:
         """Cut the search when its time is up. Raises OutOfTime then, if it is to stop."""
         if time.monotonic() > self.deadline:
