@@ -276,8 +276,8 @@ def _too_large(place: Place, size: str, searched: bool = True) -> WorkspaceError
     ways = "Use search_files with this path to find lines in it, or bash" if searched else "Use bash"
     return WorkspaceError(
         "too_large",
-        f"'{place.shown}' is {size}; files over {MAX_BYTES // 2**20} MB are not read. {ways} with head, tail or "
-        "sed -n to see a part.",
+        f"'{place.shown}' is {size}; files over {MAX_BYTES // 2**20} MB are not read. {ways} with head, tail "
+        "or sed -n to see a part.",
     )
 
 
