@@ -266,9 +266,13 @@ def _adjacency_faults(items: Sequence[Item]) -> Iterator[str]:
 
 def _is_json_object(text: Any) -> bool:
     try:
-        return isinstance(text, str) and isinstance(json.loads(text), dict)
+        return isinstance(text, str) and isinstance(json.loads(text, parse_constant=_no_number), dict)
     except ValueError:
         return False
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(word)  # Python reads NaN and Infinity, JSON has neither
 
 
 # --- events ---------------------------------------------------------------------------------------
