@@ -73,8 +73,13 @@ def read_instructions(root: Path, config_folder: Path | None, worked_in: Sequenc
     problems: list[str] = []
     users = _first_of(config_folder, (), problems) if config_folder is not None else None
     depth = min(len(worked_in), _MAX_DEPTH)
-    found = (_first_of(root, tuple(worked_in[:count]), problems) for count in range(depth + 1))
-    return Instructions(users, tuple(file for file in found if file is not None), tuple(problems))
+    found = [_first_of(root, tuple(worked_in[:count]), problems) for count in range(depth + 1)]
+    projects = tuple(file for file in found if file is not None)
+    for file in (users, *projects):
+        if file is not None and file.truncated:
+            size = MAX_BYTES // 1024
+            problems.append(f"{file.name} is longer than {size} KB: only its beginning is heeded.")
+    return Instructions(users, projects, tuple(problems))
 
 
 def _first_of(root: Path, folder: Sequence[str], problems: list[str]) -> InstructionFile | None:

@@ -73,7 +73,9 @@ def test_a_file_beyond_64_kb_is_cut_and_says_so(root: Path, config: Path) -> Non
     put(root, "AGENTS.md", "é" * MAX_BYTES)
     (file,) = read_instructions(root, config).projects
     assert (file.truncated, len(file.text.encode())) == (True, MAX_BYTES)
-    assert "only the first 64 KB" in read_instructions(root, config).prompt(trusted=True)
+    instructions = read_instructions(root, config)
+    assert "only the first 64 KB" in instructions.prompt(trusted=True)
+    assert instructions.problems == ("AGENTS.md is longer than 64 KB: only its beginning is heeded.",)
 
 
 def test_a_link_out_of_the_workspace_is_not_followed(root: Path, config: Path, tmp_path: Path) -> None:
