@@ -14,6 +14,7 @@ from agentd.protocol.text import clean_text
 from agentd.workspace import files
 from agentd.workspace.names import MissingFile
 from agentd.workspace.paths import Place, WorkspaceError, resolve, uri_of
+from agentd.workspace.secrets import is_secret
 from agentd.workspace.text import BinaryContent, decode
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -87,7 +88,11 @@ def _first_of(root: Path, folder: Sequence[str], problems: list[str]) -> Instruc
     for name in NAMES:
         relative = "/".join((*folder, name))
         try:
-            return _read(resolve(root, relative), relative)
+            place = resolve(root, relative)
+            if is_secret(place.parts):  # by a link: a model is not told a key because a file says so
+                problems.append(f"{relative} is not heeded: it leads to {place.shown}, which holds secrets.")
+                continue
+            return _read(place, relative)
         except MissingFile:
             continue
         except BinaryContent:

@@ -94,6 +94,16 @@ def test_a_link_within_the_workspace_is_followed(root: Path, config: Path) -> No
     assert "linked" in read_instructions(root, config).prompt(trusted=True)
 
 
+def test_a_link_to_a_file_with_secrets_is_not_followed(root: Path, config: Path) -> None:
+    put(root, ".env", "KEY=canary")
+    (root / "AGENTS.md").symlink_to(".env")
+    put(root, "CLAUDE.md", "inside")
+    instructions = read_instructions(root, config)
+    assert named(instructions) == ["CLAUDE.md"]
+    assert "canary" not in instructions.prompt(trusted=True)
+    assert instructions.problems == ("AGENTS.md is not heeded: it leads to .env, which holds secrets.",)
+
+
 def test_what_is_no_text_file_is_a_problem_and_never_waited_for(root: Path, config: Path) -> None:
     os.mkfifo(root / "AGENTS.md")
     (root / "CLAUDE.md").write_bytes(b"\0\1")
