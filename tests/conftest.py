@@ -15,8 +15,9 @@ settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Long tests run at night, and whenever somebody asks for them."""
+    """Long tests run at night, golden files change when somebody says so."""
     parser.addoption("--nightly", action="store_true", help="run the tests marked nightly as well")
+    parser.addoption("--renew-golden", action="store_true", help="write the golden files anew")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
