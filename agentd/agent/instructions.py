@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentd.protocol.text import clean_text
+from agentd.protocol.text import clean_text, without_unseen
 from agentd.workspace import files
 from agentd.workspace.names import MissingFile
 from agentd.workspace.paths import Place, WorkspaceError, resolve, uri_of
@@ -103,7 +103,7 @@ def _first_of(root: Path, folder: Sequence[str], problems: list[str]) -> Instruc
 
 
 def _read(place: Place, name: str) -> InstructionFile | None:
-    text = clean_text(decode(files.read(place).data).text)
+    text = without_unseen(clean_text(decode(files.read(place).data).text))
     data = text.encode()
     cut = data[:MAX_BYTES].decode("utf-8", "ignore")
     if not text.strip():
