@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from agent.histories import answer, call, result, user
@@ -55,7 +56,31 @@ def test_what_a_real_server_refuses_is_refused(messages: tuple[object, ...], ref
     assert set(every_server.refusals(asked(*messages))) == refused_by
 
 
-def test_a_schema_is_read_too() -> None:
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"type": "object", "properties": {"paths": {"type": "array"}}},
+        {"type": "object", "properties": {"a": {"anyOf": [{"type": ["array", "null"]}, {"type": "array"}]}}},
+        {"oneOf": [{"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "object"}]},
+        {"type": "object", "properties": {}, "not": {"required": ["a"]}, "enum": [{}]},
+        {
+            "type": "object",
+            "properties": {"m": {"type": "object", "additionalProperties": {"type": "array"}}},
+        },
+    ],
+    ids=["nothing", "list", "lists in a choice", "choice at the top", "not and enum", "map of lists"],
+)
+def test_a_tool_of_any_schema_is_told_in_one_that_every_server_takes(
+    parameters: dict[str, Any],
+) -> None:
+    tool = ToolSpec("odd", "A tool.", parameters)
+    assert every_server.refusals(asked(user("go"), tools=(tool,))) == {}
+
+
+def test_a_schema_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("openai_chat_request", "openai_responses_request"):
+        monkeypatch.setattr(f"agentd.providers.{place}.function_parameters", lambda parameters: parameters)
     odd = ToolSpec("odd", "A tool.", {"type": "array", "items": {"type": "string"}})
     takes = {"anthropic", "gemini, old schemas"}  # whose providers say what is possible of any schema
     assert set(every_server.refusals(asked(user("go"), tools=(odd,)))) == SERVERS - takes

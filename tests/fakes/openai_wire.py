@@ -97,9 +97,31 @@ def _tool_faults(body: Mapping[str, Any]) -> Iterator[str]:
     if len(set(names)) < len(names):
         yield "tools: a name is there twice"
     for name, tool in zip(names, body.get("tools") or (), strict=True):
-        kind = tool.get("function", {}).get("parameters", {}).get("type")
-        if kind != "object":
-            yield f"Invalid schema for function '{name}': schema must be of 'type: \"object\"', got '{kind}'."
+        yield from schema_faults(name, tool.get("function", {}).get("parameters", {}))
+
+
+def schema_faults(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """What OpenAI's servers refuse in a tool's schema, outside of strict mode too."""
+    where = f"Invalid schema for function '{name}'"
+    if parameters.get("type") != "object" or any(
+        word in parameters for word in ("oneOf", "anyOf", "allOf", "enum", "not")
+    ):
+        yield (
+            f"{where}: schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at "
+            "the top level."
+        )
+    if _lacks_items(parameters):
+        yield f"{where}: array schema missing items."
+
+
+def _lacks_items(schema: Any) -> bool:
+    if isinstance(schema, list):
+        return any(map(_lacks_items, schema))
+    if not isinstance(schema, dict):
+        return False
+    return (schema.get("type") == "array" and "items" not in schema) or any(
+        map(_lacks_items, schema.values())
+    )
 
 
 def _order_faults(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:

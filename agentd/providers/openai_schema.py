@@ -1,0 +1,47 @@
+"""Schemas of tools' parameters as OpenAI's servers take them, in both of its APIs, in strict mode or not.
+
+They refuse a request with a tool whose schema has a choice at its top ("schema must have type 'object' and
+not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level") or, anywhere, a list that does not say of
+what ("array schema missing items"). What has to be left out is checked by the tool itself when it is called.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentd.providers.anthropic_schema import input_schema
+
+_NOT_ABOVE = ("enum", "not")
+_OF_SCHEMAS = ("properties", "$defs", "definitions", "patternProperties")
+_OF_BRANCHES = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+
+def function_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The `parameters` of a function for a tool's: the same, where nothing is wrong with them."""
+    if not any(name in parameters for name in ("anyOf", "oneOf", "allOf", *_NOT_ABOVE)):
+        whole: dict[str, Any] = {"type": "object", "properties": {}, **parameters}
+    else:
+        whole = input_schema({k: v for k, v in parameters.items() if k not in _NOT_ABOVE})
+    whole["type"] = "object"
+    said = _with_items(whole)
+    assert isinstance(said, dict)
+    return said
+
+
+def _with_items(schema: Any) -> Any:
+    """The schema, in which each list says of what it is: of anything, where nothing was said."""
+    if not isinstance(schema, Mapping):
+        return schema
+    told = dict(schema)
+    for name in _OF_SCHEMAS:
+        if isinstance(told.get(name), Mapping):
+            told[name] = {key: _with_items(value) for key, value in told[name].items()}
+    for name in _OF_BRANCHES:
+        if isinstance(told.get(name), list):
+            told[name] = [_with_items(branch) for branch in told[name]]
+    for name in ("items", "additionalProperties"):
+        if name in told:
+            told[name] = _with_items(told[name])
+    types = told.get("type")
+    if "array" in (types if isinstance(types, list) else [types]):
+        told.setdefault("items", {})
+    return told
