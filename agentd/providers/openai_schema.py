@@ -11,8 +11,8 @@ from typing import Any
 from agentd.providers.anthropic_schema import input_schema
 
 _NOT_ABOVE = ("enum", "not")
-_OF_SCHEMAS = ("properties", "$defs", "definitions", "patternProperties")
-_OF_BRANCHES = ("anyOf", "oneOf", "allOf", "prefixItems")
+_NAMED = ("properties", "$defs", "definitions", "patternProperties")
+_DATA = ("enum", "const", "default", "examples", "required")
 
 
 def function_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,20 +27,21 @@ def function_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _with_items(schema: Any) -> Any:
-    """The schema, in which each list says of what it is: of anything, where nothing was said."""
-    if not isinstance(schema, Mapping):
-        return schema
-    told = dict(schema)
-    for name in _OF_SCHEMAS:
-        if isinstance(told.get(name), Mapping):
-            told[name] = {key: _with_items(value) for key, value in told[name].items()}
-    for name in _OF_BRANCHES:
-        if isinstance(told.get(name), list):
-            told[name] = [_with_items(branch) for branch in told[name]]
-    for name in ("items", "additionalProperties"):
-        if name in told:
-            told[name] = _with_items(told[name])
+def _with_items(value: Any, *, is_named: bool = False) -> Any:
+    """A schema, in which each list says of what it is: of anything, where nothing was said.
+
+    With `is_named` it is a map of schemas by names, which mean nothing here.
+    """
+    if isinstance(value, list):
+        return [_with_items(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if is_named:
+        return {name: _with_items(item) for name, item in value.items()}
+    told = {
+        word: item if word in _DATA else _with_items(item, is_named=word in _NAMED)
+        for word, item in value.items()
+    }
     types = told.get("type")
     if "array" in (types if isinstance(types, list) else [types]):
         told.setdefault("items", {})

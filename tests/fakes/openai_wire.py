@@ -119,9 +119,8 @@ def _lacks_items(schema: Any) -> bool:
         return any(map(_lacks_items, schema))
     if not isinstance(schema, dict):
         return False
-    return (schema.get("type") == "array" and "items" not in schema) or any(
-        map(_lacks_items, schema.values())
-    )
+    inner = (value for word, value in schema.items() if word not in ("enum", "const", "default"))
+    return (schema.get("type") == "array" and "items" not in schema) or any(map(_lacks_items, inner))
 
 
 def _order_faults(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
