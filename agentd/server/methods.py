@@ -14,6 +14,7 @@ from agentd.permissions.patterns import in_words
 from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import initialize_result, position_encoding
 from agentd.protocol.errors import RpcError
+from agentd.protocol.wire import Encoded
 from agentd.server.connection import (
     Connection,
     FoldersParams,
@@ -55,6 +56,7 @@ class Methods:
     secrets: Secrets
     position_encoding: str = "utf-16"
     tokens: ProgressTokens = field(default_factory=ProgressTokens)
+    looking: anyio.Lock = field(default_factory=anyio.Lock)
 
     def requests(self) -> Mapping[str, Method]:
         """Every request that is served."""
@@ -204,7 +206,9 @@ class Methods:
         root = self.connection.root(params.workspace_uri) if params.workspace_uri is not None else None
         return await self.sessions.listing(params, root)
 
-    async def session_get(self, params: wire.SessionGetParams, request: Request) -> wire.SessionGetResult:
+    async def session_get(
+        self, params: wire.SessionGetParams, request: Request
+    ) -> wire.SessionGetResult | Encoded:
         """A session and its messages."""
         result = await self.sessions.get(params)
         self.face.release(params.session_id)  # what it tells must not come again behind it
@@ -269,10 +273,14 @@ class Methods:
 
     async def status(self, params: wire.Empty, request: Request) -> wire.StatusResult:
         """How the daemon does."""
-        infos = [session.info for session in self.sessions.opened]
         sessions = tuple(
-            wire.SessionStatus(session_id=info.session_id, state=info.state, last_activity_at=info.updated_at)
-            for info in infos
+            wire.SessionStatus(
+                session_id=(info := session.info).session_id,
+                state=info.state,
+                last_activity_at=info.updated_at,
+                instructions=session.state.instructions,
+            )
+            for session in self.sessions.opened
         )
         return wire.StatusResult(
             version=__version__,
@@ -312,8 +320,10 @@ class Methods:
         return list(told)
 
     async def _skills_in(self, root: Path | None) -> Skills:
-        with anyio.move_on_after(LOOK_SECONDS):
-            return await anyio.to_thread.run_sync(self.house.skills.find, root, abandon_on_cancel=True)
+        """The skills for work in a folder. One look at a time: requests are answered in their order."""
+        async with self.looking:
+            with anyio.move_on_after(LOOK_SECONDS):
+                return await anyio.to_thread.run_sync(self.house.skills.find, root, abandon_on_cancel=True)
         return NO_SKILLS
 
     def _root_if_clear(self, workspace_uri: str | None) -> Path | None:
