@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from agentd.protocol.messages import ReadDetails, ReadSubject, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
+from agentd.tools.held import as_saved
 from agentd.tools.targets import (
     argument,
     clipped,
@@ -118,7 +119,7 @@ def _content(place: Place, document: OpenDocument | None) -> _Content:
             "it.",
         ) from error
     if document is not None:
-        text = text.with_text(visible(document.text))
+        text = as_saved(text, document)
     data = before.data if before is not None and document is None else text.encode()
     return _Content(lines_of(text.text), digest(data))
 

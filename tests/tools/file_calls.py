@@ -25,6 +25,8 @@ class FakeEditor:
 
     documents: dict[Path, OpenDocument] = field(default_factory=dict)
 
+    can_edit: bool = False
+
     async def document(self, path: Path) -> OpenDocument | None:
         return self.documents.get(path)
 
