@@ -8,10 +8,10 @@ import anyio.to_thread
 from anyio import CancelScope
 
 from agentd.tools.base import ToolContext, ToolResult
-from agentd.tools.held import Held
 from agentd.tools.read_file import render
 from agentd.workspace.editor import Applied, BufferEdit, ChangedOtherwise, NotApplied, OpenDocument
 from agentd.workspace.files import Snapshot
+from agentd.workspace.held import Held
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.seen import digest
 from agentd.workspace.text import Text, lines_of

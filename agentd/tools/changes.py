@@ -15,10 +15,10 @@ from agentd.protocol.messages import EditDetails, EditSubject, FileChange
 from agentd.tools.base import Action, ToolContext, ToolResult
 from agentd.tools.buffers import BufferChange, change_buffer
 from agentd.tools.diff import file_change
-from agentd.tools.held import Held, check_changeable, held, on_disk
 from agentd.tools.targets import holds_secrets, in_thread
 from agentd.workspace import files
 from agentd.workspace.guarded import REPOSITORIES, is_git_folder
+from agentd.workspace.held import Held, check_changeable, held, on_disk
 from agentd.workspace.names import folded
 from agentd.workspace.own_program import is_of_program
 from agentd.workspace.paths import Place, WorkspaceError
@@ -57,7 +57,7 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
     newer text instead of refusing.
     """
     seen = context.seen
-    prepared = await in_thread(_prepare, place, revise, await held(context, place), seen)
+    prepared = await in_thread(_prepare, place, revise, await held(context.editor, place), seen)
 
     def fitted(now: Held) -> _Prepared:
         """The change as it fits to what the file holds by now. Raises WorkspaceError `stale`."""
@@ -69,7 +69,7 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
 
     async def change() -> ToolResult:
         for _ in range(_ATTEMPTS):
-            now = await held(context, place)
+            now = await held(context.editor, place)
             if now.document is None:
                 # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
                 return _result(place, await anyio.to_thread.run_sync(partial(_write, place, fitted, context)))

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from agentd.protocol.messages import ReadDetails, ReadSubject, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
-from agentd.tools.held import as_saved
 from agentd.tools.targets import (
     argument,
     clipped,
@@ -20,6 +19,7 @@ from agentd.tools.targets import (
 )
 from agentd.workspace import files
 from agentd.workspace.editor import OpenDocument
+from agentd.workspace.held import as_saved
 from agentd.workspace.names import Found
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import digest

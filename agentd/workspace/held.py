@@ -4,10 +4,10 @@ import os
 import stat
 from dataclasses import dataclass
 
-from agentd.tools.base import ToolContext
-from agentd.tools.targets import in_thread
+import anyio.to_thread
+
 from agentd.workspace import files
-from agentd.workspace.editor import OpenDocument
+from agentd.workspace.editor import Editor, OpenDocument
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import SeenFiles
@@ -44,14 +44,14 @@ class Held:
         )
 
 
-async def held(context: ToolContext, place: Place) -> Held:
+async def held(editor: Editor, place: Place) -> Held:
     """What a file holds. Raises WorkspaceError: binary, unreadable, unsaved in an editor that edits none."""
-    document = await context.editor.document(place.path)
-    if document is not None and document.dirty and not context.editor.can_edit:
+    document = await editor.document(place.path)
+    if document is not None and document.dirty and not editor.can_edit:
         raise WorkspaceError("stale", f"Save or close {shown(place.given)} first.")
-    if document is None or not context.editor.can_edit:
-        return await in_thread(on_disk, place)
-    return await in_thread(_in_editor, place, document)
+    if document is None or not editor.can_edit:
+        return await anyio.to_thread.run_sync(on_disk, place, abandon_on_cancel=True)
+    return await anyio.to_thread.run_sync(_in_editor, place, document, abandon_on_cancel=True)
 
 
 def on_disk(place: Place) -> Held:
