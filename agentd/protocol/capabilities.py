@@ -38,7 +38,7 @@ METHODS = (
 )
 """The `agentd/*` requests that are answered."""
 
-NOTIFICATIONS = ("agentd/trust/didChange",)
+NOTIFICATIONS = ("agentd/trust/didChange", "agentd/diagnostics/publish", "agentd/focus")
 """The `agentd/*` notifications that are acted on."""
 
 FEATURES: dict[str, Any] = {
@@ -51,6 +51,9 @@ FEATURES: dict[str, Any] = {
     "fork": True,
     "rewind": True,
     "diff": True,
+    "diagnostics": True,
+    "save": True,
+    "focus": True,
 }
 """Optional parts of the protocol that work in this version."""
 

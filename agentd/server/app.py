@@ -22,6 +22,7 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized
 from agentd.providers.apis import open_provider, open_recorded
 from agentd.providers.base import Headers, Provider
+from agentd.server.configuration import EditorConfiguration
 from agentd.server.connection import Connection
 from agentd.server.door import Door
 from agentd.server.editor import ClientEditor
@@ -192,6 +193,9 @@ def _assemble(
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)
     tasks.start_soon(sessions.settle_rewinds)
-    methods = Methods(connection, face, editor, house, engines, sessions, lifetime, door, start.secrets)
+    configuration = EditorConfiguration(door, connection, face)
+    methods = Methods(
+        connection, face, house, engines, sessions, lifetime, door, start.secrets, editor, configuration
+    )
     door.serve(methods.requests(), methods.notices(), language_server.take)
     return _Server(door, lifetime, sessions, engines, language_server, sandbox)

@@ -7,7 +7,7 @@ before they have done it, or never. So what counts is the text that the editor t
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -15,17 +15,23 @@ from weakref import WeakValueDictionary
 import anyio
 from anyio import CancelScope
 
+from agentd.protocol.capabilities import position_encoding
+from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParams
+from agentd.protocol.messages import Range
 from agentd.protocol.methods import ClientOptions
 from agentd.protocol.text import visible
+from agentd.server.diagnostics import EditorDiagnostics
 from agentd.server.door import ClientError, Door
 from agentd.server.hunks import text_edits
-from agentd.server.language_server import LanguageServer
+from agentd.server.language_server import LanguageServer, file_of
 from agentd.workspace.buffer import Encoding
+from agentd.workspace.diagnostics import Known
 from agentd.workspace.editor import (
     Applied,
     BufferEdit,
     ChangedOtherwise,
     EditOutcome,
+    Focus,
     NotApplied,
     OpenDocument,
     Saving,
@@ -51,20 +57,48 @@ SAVED, RUN_ANYWAY, CANCEL = "Saved, go on", "Run anyway", "Cancel"
 
 @dataclass
 class ClientEditor:
-    """The editor at the other end of the door, as it describes itself in `initialize`."""
+    """The editor at the other end of the door, as it describes itself in `initialize`.
+
+    `told` is what it tells of diagnostics.
+    """
 
     documents: LanguageServer
     door: Door
     position_encoding: Encoding = "utf-16"
     capabilities: dict[str, Any] = field(default_factory=dict)
     options: ClientOptions | None = None
+    told: EditorDiagnostics = field(init=False)
+    focus: Focus | None = None
     _locks: WeakValueDictionary[Path, anyio.Lock] = field(default_factory=WeakValueDictionary)
+
+    def __post_init__(self) -> None:
+        self.told = EditorDiagnostics(self.door, self.documents)
+
+    def open(self, capabilities: dict[str, Any], options: ClientOptions | None) -> None:
+        """Take what `initialize` says."""
+        self.capabilities = capabilities
+        self.options = self.told.options = options
+        self.position_encoding = position_encoding(capabilities)
+
+    def look(self, params: FocusParams) -> None:
+        """`agentd/focus`: the user looks there now."""
+        self.focus = None
+        if params.uri is not None:
+            focus = Focus(params.uri, file_of(params.uri), visible=_lines(params.visible))
+            if params.selection is not None and params.selection.start == params.selection.end:
+                self.focus = replace(focus, cursor=params.selection.start.line)
+            else:
+                self.focus = replace(focus, selected=_lines(params.selection))
 
     # --- documents --------------------------------------------------------------------------------
 
     async def document(self, path: Path) -> OpenDocument | None:
         """The open document of a file."""
         return await self.documents.document(path)
+
+    async def other(self, uri: str) -> OpenDocument | None:
+        """The open document of a URI that is no file."""
+        return await self.documents.other(uri)
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents differ from what is on disk."""
@@ -136,6 +170,16 @@ class ClientEditor:
             found = found.get(name) if isinstance(found, dict) else None
         return found
 
+    # --- diagnostics ------------------------------------------------------------------------------
+
+    async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
+        """What is known to be wrong in these files, or in all."""
+        return await self.told.known(paths)
+
+    async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
+        """The diagnostics of a document's present text."""
+        return await self.told.fresh(path, since)
+
     # --- saving -----------------------------------------------------------------------------------
 
     async def save(self, paths: Sequence[Path]) -> Saving:
@@ -144,9 +188,10 @@ class ClientEditor:
         if self.options is None or not self.options.save:
             return await self._ask_to_save(paths)
         failed: dict[str, str] = {}
+        wish = DocumentSaveParams(uris=tuple(uris))
         try:
             with anyio.move_on_after(SAVE_SECONDS) as scope:
-                failed = _failed(await self.door.ask("agentd/document/save", {"uris": uris}))
+                failed = _failed(await self.door.ask("agentd/document/save", wish))
                 scope.deadline = anyio.current_time() + _TOLD_SECONDS
                 await self._until_saved(
                     [path for path, uri in zip(paths, uris, strict=True) if uri not in failed]
@@ -251,6 +296,14 @@ def _refusal(reason: str) -> str:
     """What the editor says, which is for the model and not to be believed to be short."""
     said = " ".join(visible(reason).split())[:_MOST_REASON]
     return f"the editor refused the edit ({said})" if said else "the editor refused the edit"
+
+
+def _lines(chosen: Range | None) -> tuple[int, int] | None:
+    """The first and the last line of a range; one that ends before a line's first character leaves it out."""
+    if chosen is None:
+        return None
+    start, end = chosen.start, chosen.end
+    return start.line, max(start.line, end.line - (end.character == 0 and end.line > start.line))
 
 
 def _failed(answer: Any) -> dict[str, str]:

@@ -170,7 +170,7 @@ def _load(position_encoding: Encoding) -> Understand:
         workspace.put_text_document(item)
         document = workspace.text_documents[unquote(item.uri)]
         assert isinstance(document, Document)
-        yield _Opened(item.uri, _path(item.uri), document.buffer, item.version)
+        yield _Opened(item.uri, file_of(item.uri), document.buffer, item.version)
 
     def did_change(params: types.DidChangeTextDocumentParams) -> Iterator[_Opened | _Step]:
         for change in params.content_changes:
@@ -198,7 +198,7 @@ def _load(position_encoding: Encoding) -> Understand:
     return understand
 
 
-def _path(uri: str) -> Path | None:
+def file_of(uri: str) -> Path | None:
     """The file of a document, resolved as tools resolve it; None for one that is no file."""
     try:
         return Path(os.path.realpath(path_of(uri)))

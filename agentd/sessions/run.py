@@ -44,6 +44,7 @@ from agentd.protocol.messages import (
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
+from agentd.sessions.focus import focus_note
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
@@ -120,7 +121,8 @@ class Run(SessionConversation):
         user = None
         if blocks:
             message_id, timestamp = house.sources.new_id("m"), house.sources.now()
-            user = UserMessage(message_id=message_id, content=blocks, timestamp=timestamp)
+            content = (*blocks, *focus_note(house.editor.focus, ground.root))
+            user = UserMessage(message_id=message_id, content=content, timestamp=timestamp)
         settings = PromptSettings(
             model=self._engine.model.id, mode=self._current_mode(), effort=self._engine.effort
         )
@@ -239,6 +241,7 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
+            checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
             checkpoint=PromptCheckpoint(
                 self._ground.checkpoints,
                 self.prompt_id,

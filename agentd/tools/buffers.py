@@ -8,6 +8,7 @@ import anyio.to_thread
 from anyio import CancelScope
 
 from agentd.tools.base import ToolContext, ToolResult
+from agentd.tools.findings import told_after
 from agentd.tools.read_file import render
 from agentd.workspace.editor import Applied, BufferEdit, ChangedOtherwise, NotApplied, OpenDocument
 from agentd.workspace.files import Snapshot
@@ -46,6 +47,7 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
     document, saved = wanted.document, wanted.held.text or Text("")
     edit = BufferEdit(place.path, document.text, wanted.text, f"agentd: {wanted.told.rstrip('.')}")
     after = saved.with_text(wanted.text).encode()
+    known = await context.editor.diagnostics([place.path])
     try:
         async with _kept(context, place, wanted.held.snapshot, after):
             outcome = await context.editor.apply(edit)
@@ -62,7 +64,7 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
     note = " The change is in the editor, where the file is open, and not saved yet."
     if outcome.now != outcome.text:
         note += " The user has typed in it since: read it again before you change it again."
-    return ToolResult.text(wanted.told + note)
+    return ToolResult.text(wanted.told + note + await told_after(context, place, known))
 
 
 @asynccontextmanager

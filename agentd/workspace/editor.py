@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from agentd.protocol.documents import Diagnostic
+from agentd.workspace.diagnostics import Known
+
 
 @dataclass(frozen=True)
 class OpenDocument:
@@ -69,8 +72,28 @@ class Saving:
     failed: tuple[tuple[Path, str], ...] = ()
 
 
+@dataclass(frozen=True)
+class Focus:
+    """Where the user looks: a document, and of its lines (from 0) those selected and those to be seen.
+
+    `path` is None for a document that is no file. Each pair of lines is the first and the last. Where nothing
+    is selected, `cursor` is the line that it would begin in.
+    """
+
+    uri: str
+    path: Path | None
+    selected: tuple[int, int] | None = None
+    visible: tuple[int, int] | None = None
+    cursor: int | None = None
+
+
 class Editor(Protocol):
     """The user's editor, or `Disk` where there is none."""
+
+    @property
+    def focus(self) -> Focus | None:
+        """Where the user looks, as far as the editor tells."""
+        ...
 
     @property
     def can_edit(self) -> bool:
@@ -79,6 +102,10 @@ class Editor(Protocol):
 
     async def document(self, path: Path) -> OpenDocument | None:
         """The open document of this file (an absolute, resolved path), or None when it is not open."""
+        ...
+
+    async def other(self, uri: str) -> OpenDocument | None:
+        """The open document of a URI that names no file of this machine, such as `untitled:Untitled-1`."""
         ...
 
     async def dirty_paths(self) -> tuple[Path, ...]:
@@ -93,6 +120,17 @@ class Editor(Protocol):
         """
         ...
 
+    async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
+        """What is known to be wrong in these files, or in all; None where the editor never tells."""
+        ...
+
+    async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
+        """The diagnostics of a document's present text; None where they do not come in 1.5 s.
+
+        `since` is what was known before its text changed.
+        """
+        ...
+
     async def save(self, paths: Sequence[Path]) -> Saving:
         """Have the documents of these files saved, asking the user where the editor cannot do it alone."""
         ...
@@ -102,8 +140,13 @@ class Disk:
     """No editor: every file is what is on disk."""
 
     can_edit = False
+    focus = None
 
     async def document(self, path: Path) -> OpenDocument | None:
+        """Nothing is ever open."""
+        return None
+
+    async def other(self, uri: str) -> OpenDocument | None:
         """Nothing is ever open."""
         return None
 
@@ -114,6 +157,14 @@ class Disk:
     async def apply(self, edit: BufferEdit) -> EditOutcome:
         """There is no document to change."""
         return NotApplied("it is not open in an editor")
+
+    async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
+        """Nothing is known."""
+        return None
+
+    async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
+        """Nothing is known."""
+        return None
 
     async def save(self, paths: Sequence[Path]) -> Saving:
         """There is nothing to save."""

@@ -14,6 +14,7 @@ from agent.loop_host import FakeTool
 from anyio.abc import TaskGroup
 
 from agentd.agent.host import Engine
+from agentd.config.checker_settings import Checker
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
@@ -128,6 +129,9 @@ class FakeSettings:
 
     def effort_in(self, root: Path) -> Any:
         return self.default_effort
+
+    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
+        return ()
 
     def max_turns_in(self, root: Path) -> int | None:
         return self.max_turns

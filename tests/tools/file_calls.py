@@ -31,6 +31,12 @@ class FakeEditor:
     async def document(self, path: Path) -> OpenDocument | None:
         return self.documents.get(path)
 
+    async def diagnostics(self, paths: Sequence[Path] | None = None) -> None:
+        return None
+
+    async def other(self, uri: str) -> None:
+        return None
+
     async def save(self, paths: Sequence[Path]) -> Saving:
         return Saving()
 
