@@ -95,10 +95,11 @@ class _Server:
         lifetime: Lifetime,
         sessions: Sessions,
         engines: ConfiguredEngines,
-        language_server: LanguageServer,
+        editor: ClientEditor,
         sandbox: Sandbox,
     ) -> None:
-        self.language_server = language_server
+        self.language_server = editor.documents
+        self._editor = editor
         self._sandbox = sandbox
         self._door = door
         self._lifetime = lifetime
@@ -131,6 +132,7 @@ class _Server:
 
     async def close(self, processes: Processes) -> None:
         """End what runs, its tools first, and answer who waits."""
+        self._editor.end()
         with anyio.move_on_after(CLOSE_SECONDS):
             async with anyio.create_task_group() as closing:
                 closing.start_soon(self._sessions.close_all, "interrupted")
@@ -198,4 +200,4 @@ def _assemble(
         connection, face, house, engines, sessions, lifetime, door, start.secrets, editor, configuration
     )
     door.serve(methods.requests(), methods.notices(), language_server.take)
-    return _Server(door, lifetime, sessions, engines, language_server, sandbox)
+    return _Server(door, lifetime, sessions, engines, editor, sandbox)

@@ -69,6 +69,8 @@ class ClientEditor:
     options: ClientOptions | None = None
     told: EditorDiagnostics = field(init=False)
     focus: Focus | None = None
+    _pending: list["_Pending"] = field(default_factory=list)
+    _has_ended: bool = False
     _locks: WeakValueDictionary[Path, anyio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
@@ -129,7 +131,10 @@ class ClientEditor:
             return NotApplied("it was closed in the editor just now", stale=True)
         if document.text != edit.before:
             return NotApplied("it was changed in the editor just now", stale=True)
+        if self._has_ended:
+            return NotApplied("the daemon is ending")
         pending = _Pending(edit, self.documents.text)
+        self._pending.append(pending)
         with self.documents.watched(pending.look):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._send, pending, self._workspace_edit(edit, document))
@@ -138,7 +143,14 @@ class ClientEditor:
                     with anyio.move_on_after(_ANSWER_SECONDS):
                         await pending.answered.wait()
                 tasks.cancel_scope.cancel()
+        self._pending.remove(pending)
         return pending.outcome()
+
+    def end(self) -> None:
+        """The daemon ends: wait for no edit any more."""
+        self._has_ended = True
+        for pending in self._pending:
+            pending.give_up()
 
     async def _send(self, pending: "_Pending", params: dict[str, Any]) -> None:
         try:
@@ -266,6 +278,11 @@ class _Pending:
         if refusal is not None:
             self._refusal = refusal
             self.decided.set()
+        self.answered.set()
+
+    def give_up(self) -> None:
+        """Nobody has the time to wait."""
+        self.decided.set()
         self.answered.set()
 
     def outcome(self) -> EditOutcome:

@@ -52,6 +52,8 @@ class SimulatedEditor:
         self._since = len(daemon.messages)
         self._stop = False
         self.failure: BaseException | None = None
+        self.is_over = False
+        """Whether the daemon has ended, after which nothing comes any more."""
         document = {"uri": self.uri, "languageId": "plaintext", "version": 0, "text": text}
         daemon.notify("textDocument/didOpen", {"textDocument": document})
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -62,6 +64,9 @@ class SimulatedEditor:
 
     def __exit__(self, *_: object) -> None:
         self._stop = True
+        if self.is_over:
+            self._thread.join(10)
+            return
         self.daemon.request("agentd/status")  # something comes, so that the thread sees that it may end
         self._thread.join(10)
         if self.failure is not None:

@@ -309,6 +309,20 @@ def test_a_cancel_waits_for_what_the_editor_does_and_no_longer(daemon: Daemon, s
         assert editor.text == "one\n2\nthree\n"
 
 
+def test_the_end_of_the_daemon_waits_for_no_edit(home: Home) -> None:
+    daemon = home.start("--allow-full", capabilities=CAPABILITIES)
+    with SimulatedEditor(daemon, home, TEXT) as editor:
+        editor.on_edit = does_nothing
+        chat = editor.chat(READ, replace("two", "2"))
+        prompt = chat.start()
+        until(lambda: editor.requests, "the edit is sent")
+        daemon.call("shutdown")
+        assert chat.result(prompt)["stopReason"] == "interrupted"
+        daemon.notify("exit")
+        assert daemon.exit_code() == 0
+        editor.is_over = True
+
+
 # --- editors that can less ------------------------------------------------------------------------------
 
 
