@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
+import anyio.to_thread
 from anyio import CancelScope
 
 from agentd.protocol.capabilities import position_encoding
@@ -133,11 +134,15 @@ class ClientEditor:
             return NotApplied("it was changed in the editor just now", stale=True)
         if self._has_ended:
             return NotApplied("the daemon is ending")
+        # In a thread, as it takes a moment for a large document.
+        params = await anyio.to_thread.run_sync(self._workspace_edit, edit, document)
+        if self.documents.text(edit.path) != edit.before:
+            return NotApplied("it was changed in the editor just now", stale=True)
         pending = _Pending(edit, self.documents.text)
         self._pending.append(pending)
         with self.documents.watched(pending.look):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._send, pending, self._workspace_edit(edit, document))
+                tasks.start_soon(self._send, pending, params)
                 with anyio.move_on_after(EDIT_SECONDS):
                     await pending.decided.wait()
                     with anyio.move_on_after(_ANSWER_SECONDS):

@@ -15,7 +15,7 @@ from agentd.workspace.files import Snapshot
 from agentd.workspace.held import Held
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.seen import digest
-from agentd.workspace.text import Text, lines_of
+from agentd.workspace.text import lines_of
 
 _AROUND = 3
 _MOST_LINES = 40
@@ -44,9 +44,9 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
 
     Raises WorkspaceError where what it was before cannot be kept.
     """
-    document, saved = wanted.document, wanted.held.text or Text("")
-    edit = BufferEdit(place.path, document.text, wanted.text, f"agentd: {wanted.told.rstrip('.')}")
-    after = saved.with_text(wanted.text).encode()
+    before, shown = wanted.document.text, wanted.held.shown(wanted.text)
+    edit = BufferEdit(place.path, before, shown, f"agentd: {wanted.told.rstrip('.')}")
+    after = wanted.held.saved(shown)
     known = await context.editor.diagnostics([place.path])
     try:
         async with _kept(context, place, wanted.held.snapshot, after):
@@ -54,7 +54,7 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
             if not isinstance(outcome, Applied):
                 raise _NotDone(outcome)
             # Its line ends may be the editor's own, and what it has now is what can be brought back.
-            really = saved.with_text(outcome.text).encode()
+            really = wanted.held.saved(outcome.text)
     except _NotDone as done:
         return _failed(context, place, wanted, done.outcome)
     if really != after and wanted.held.snapshot is not None:

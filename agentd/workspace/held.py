@@ -36,6 +36,22 @@ class Held:
             return self.text.encode()
         return self.snapshot.data if self.snapshot is not None else None
 
+    @property
+    def _hides_returns(self) -> bool:
+        """Whether the file's lines end at CR LF and its document shows them as LF (Vim does, and Emacs)."""
+        if self.document is None or self.text is None:
+            return False
+        return "\r" in self.text.text and "\r" not in self.document.text
+
+    def shown(self, text: str) -> str:
+        """Text of the file as its document shows it."""
+        return text.replace("\r\n", "\n") if self._hides_returns else text
+
+    def saved(self, text: str) -> bytes:
+        """Text of the document as it would be saved."""
+        ends = text.replace("\n", "\r\n") if self._hides_returns else text
+        return (self.text or Text("")).with_text(ends).encode()
+
     def is_seen(self, place: Place, seen: SeenFiles) -> bool:
         """Whether the model saw this very content, or a file that the buffer shows with other line ends."""
         return any(
@@ -61,6 +77,11 @@ def on_disk(place: Place) -> Held:
 
 
 def _in_editor(place: Place, document: OpenDocument) -> Held:
+    if visible(document.text) != document.text:
+        raise WorkspaceError(
+            "encoding",
+            f"'{place.shown}' holds half of a character in the editor and cannot be changed. Ask the user.",
+        )
     disk = on_disk(place)
     text = as_saved(disk.text, document)
     if document.dirty:
@@ -75,8 +96,12 @@ def _in_editor(place: Place, document: OpenDocument) -> Held:
 
 
 def as_saved(on_disk: Text | None, document: OpenDocument) -> Text:
-    """The text of a document, written as its file is."""
-    return (on_disk or Text("")).with_text(visible(document.text))
+    """The text of a document, written as its file is, with all its lines ending at CR LF where those do."""
+    text, old = visible(document.text), on_disk.text if on_disk is not None else ""
+    has_returns = "\r\n" in old and old.count("\n") == old.count("\r\n")
+    if has_returns and "\r" not in text:
+        text = text.replace("\n", "\r\n")
+    return (on_disk or Text("")).with_text(text)
 
 
 def _unwritten(text: Text) -> Snapshot:

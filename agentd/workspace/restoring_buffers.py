@@ -25,7 +25,7 @@ from agentd.workspace.restoring import (
     Restoration,
     Wanted,
 )
-from agentd.workspace.text import BinaryContent, Text, decode
+from agentd.workspace.text import BinaryContent, decode
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ def _plan(checkpoints: Checkpoints, place: Place, want: Wanted, found: Held) -> 
     text = ""
     if conflict is None and data is not None:
         try:
-            text = decode(data).text
+            text = found.shown(decode(data).text)
         except BinaryContent:
             conflict = CHANGED_SINCE
     return BufferStep(place, found.snapshot, to and FileState(to.digest), 0, conflict, found, text)
@@ -103,7 +103,7 @@ class Buffers:
         """Do it. Raises WorkspaceError or OSError; then `take_back` is to be called."""
         for step in steps:
             assert step.found.document is not None
-            before, saved = step.found.document.text, step.found.text or Text("")
+            before = step.found.document.text
             change = step.change(self._rewind_id)
             await self._record([change], step.now)
             outcome = await self._editor.apply(BufferEdit(step.place.path, before, step.text, _LABEL))
@@ -111,11 +111,7 @@ class Buffers:
                 await self._record([self._reversed(change)])
                 raise WorkspaceError("stale", f"'{step.place.shown}' could not be changed in the editor.")
             self._done.append((step, outcome.now))
-            really = (
-                state_of(Snapshot(saved.with_text(outcome.text).encode(), step.now.status))
-                if step.now
-                else None
-            )
+            really = state_of(Snapshot(step.found.saved(outcome.text), step.now.status)) if step.now else None
             if really is not None and not same_content(really, change.after):
                 await self._record(
                     [Change(self._rewind_id, change.parts, change.after, really, is_rewind=True)]

@@ -17,6 +17,7 @@ from wire.editing import (
 from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.processes import until
+from wire.rewinding import Author
 
 TEXT = "one\ntwo\nthree\n"
 
@@ -126,6 +127,21 @@ def test_line_ends_are_those_of_the_document(daemon: Daemon, shared_home: Home) 
         result = editor.results(READ, replace("one\ntwo", "1\n2"))[1]
         assert not result.startswith("error"), result
         assert editor.text == "1\r\n2\r\n"
+
+
+def test_an_editor_that_hides_returns_keeps_them(daemon: Daemon, shared_home: Home) -> None:
+    """Vim and Emacs show a file of CR LF with LF and save it as it was."""
+    with SimulatedEditor(daemon, shared_home, "one\ntwo\n", on_disk="one\r\ntwo\r\n") as editor:
+        author = Author(daemon, shared_home, editor.root)
+        author.does("one", READ, replace("one\ntwo", "1\n2"), replace("1", "first"))
+        assert editor.text == "first\n2\n"
+        editor.path.write_bytes(b"first\r\n2\r\n")
+        daemon.notify("textDocument/didSave", {"textDocument": {"uri": editor.uri}})
+        author.does("two", replace("2", "second"))
+        assert editor.text == "first\nsecond\n", "what was saved is what the model knows"
+        author.rewind("one")
+        assert editor.text == "one\ntwo\n"
+        assert author.ask("diff", promptId="two")["patch"].count("\n-") == 1
 
 
 # --- what editors do that the protocol does not say -----------------------------------------------------
