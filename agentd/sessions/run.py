@@ -310,9 +310,14 @@ class Run(SessionConversation):
         if run is not None and run.changed:
             files = changed_files(run).files
             with anyio.move_on_after(LOOK_SECONDS):
-                files = await anyio.to_thread.run_sync(_in_the_end, files, abandon_on_cancel=True)
+                on_disk = [file.uri for file in files if not await self._is_open(file.uri)]
+                files = await anyio.to_thread.run_sync(_in_the_end, files, on_disk, abandon_on_cancel=True)
             if files:
                 self._log.record(FilesChanged(files=files), self.prompt_id)
+
+    async def _is_open(self, uri: str) -> bool:
+        """Whether a file is open in the editor, where it is whether or not it is on the disk."""
+        return await self._house.editor.document(path_of(uri)) is not None
 
     def _record(self, event: DurableEvent, private: Mapping[str, Any]) -> None:
         queue = self._ground.queue
@@ -390,9 +395,9 @@ class _SessionTodo:
         await self.emit(TodoChanged(items=items))
 
 
-def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
+def _in_the_end(files: Sequence[ChangedFile], on_disk: Collection[str]) -> tuple[ChangedFile, ...]:
     """What edits came to, seen from the end: a command may have removed what they made or changed."""
-    gone = {file.uri for file in files if not os.path.lexists(path_of(file.uri))}
+    gone = {uri for uri in on_disk if not os.path.lexists(path_of(uri))}
     return tuple(
         file.model_copy(update={"action": "deleted"}) if file.uri in gone else file
         for file in files

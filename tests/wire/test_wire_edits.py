@@ -84,8 +84,10 @@ def test_an_empty_document_of_a_file_that_is_not_there_is_written_without_being_
     daemon: Daemon, shared_home: Home
 ) -> None:
     with SimulatedEditor(daemon, shared_home, "\n", on_disk=False) as editor:
-        (result,) = editor.results(write("first\n"))
-        assert result.startswith("Created a.txt (1 line, +1 -0).")
+        chat = editor.chat(write("first\n"))
+        chat.run()
+        assert results_of(chat)[0].startswith("Created a.txt (1 line, +1 -0).")
+        assert of_file(chat, "files_changed")[0]["files"] == [{"uri": editor.uri, "action": "created"}]
         assert editor.text == "first\n"
         assert not editor.path.exists()
 
