@@ -25,6 +25,7 @@ from agentd.providers.base import Headers, Provider
 from agentd.server.commands import Commands
 from agentd.server.connection import Connection
 from agentd.server.door import Door
+from agentd.server.editor import ClientEditor
 from agentd.server.face import EditorFace
 from agentd.server.language_server import LanguageServer
 from agentd.server.lifetime import Lifetime
@@ -172,14 +173,15 @@ def _assemble(
     door = Door(outbox, tasks, lambda clean: lifetime.end(0 if clean else 1, "exit"), start.secrets.redact)
     sandbox = Sandbox(processes, settings.sandbox, own_places(os.environ), home_dir())
     face = EditorFace(door, outbox, tasks.start_soon)
-    language_server = LanguageServer(lambda: methods.position_encoding)
+    language_server = LanguageServer(lambda: editor.position_encoding)
+    editor = ClientEditor(language_server, door)
     folder = data_dir(os.environ)
     house = House(
         settings=connection,
         engines=engines,
         toolbox=builtin_tools(processes, sandbox),
         face=face,
-        editor=language_server,
+        editor=editor,
         environment=command_environment(os.environ, passed_variables(settings, start.secrets, os.environ)),
         sources=Sources(),
         start_soon=tasks.start_soon,
@@ -192,8 +194,8 @@ def _assemble(
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)
     tasks.start_soon(sessions.settle_rewinds)
-    methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)
-    commands = Commands(methods, Shown(door, lambda: connection.client), language_server)
+    methods = Methods(connection, face, editor, house, engines, sessions, lifetime, door, start.secrets)
+    commands = Commands(methods, Shown(door, lambda: connection.client), editor)
     requests = {**methods.requests(), **commands.requests()}
     door.serve(requests, methods.notices(), language_server.take)
     return _Server(door, lifetime, sessions, engines, language_server, sandbox)

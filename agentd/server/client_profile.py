@@ -1,7 +1,7 @@
 """What kind of editor the client is: what it announces, and what it does not announce but does.
 
 The second part is `QUIRKS`, the one table by client name. A fact stands there only where no capability of LSP
-tells it; each was seen in the editor itself.
+tells it. What differs between editors in answering edits needs none: `editor.py` believes no editor's answer.
 """
 
 from dataclasses import dataclass
@@ -15,20 +15,15 @@ class Quirks:
     `reloads_files`: a file that is shown and has changed on disk is shown anew. Where that is not so, each
     answer is shown under a name of its own.
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
-    `proves_edits`: `applied: true` means that the edit was applied in the version it was made for.
     """
 
     reloads_files: bool = False
     long_messages: bool = True
-    proves_edits: bool = False
 
 
 QUIRKS: dict[str, Quirks] = {
-    "Visual Studio Code": Quirks(reloads_files=True, proves_edits=True),
-    "Neovim": Quirks(),  # answers true for an edit that it skipped, and checks no version 0
-    "Eglot": Quirks(reloads_files=False),  # answers an error for an edit that is too late
+    "Visual Studio Code": Quirks(reloads_files=True),
     "helix": Quirks(long_messages=False),  # one status line
-    "Kate": Quirks(),
     "Sublime Text LSP": Quirks(reloads_files=True),
     "Zed": Quirks(reloads_files=True),
     "vim-lsp": Quirks(long_messages=False),

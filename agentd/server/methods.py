@@ -23,6 +23,7 @@ from agentd.server.connection import (
     client_options,
 )
 from agentd.server.door import Door, Method, Notice, Request
+from agentd.server.editor import ClientEditor
 from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
 from agentd.server.progress import Progress, ProgressTokens, Token
@@ -43,13 +44,13 @@ class Methods:
 
     connection: Connection
     face: EditorFace
+    editor: ClientEditor
     house: House
     engines: ConfiguredEngines
     sessions: Sessions
     lifetime: Lifetime
     door: Door
     secrets: Secrets
-    position_encoding: str = "utf-16"
     tokens: ProgressTokens = field(default_factory=ProgressTokens)
 
     def requests(self) -> Mapping[str, Method]:
@@ -105,12 +106,13 @@ class Methods:
         self.connection.open(params, options)
         self.face.options = options
         self.door.trace.level = trace_level(params.trace)
-        self.position_encoding = position_encoding(params.capabilities)
+        self.editor.options, self.editor.capabilities = options, params.capabilities
+        self.editor.position_encoding = position_encoding(params.capabilities)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
         self.background(self.engines.warm_up, self.connection.default_model)
         self.background(self.house.find_out, self.connection.default_mode)
-        return initialize_result(self.position_encoding)
+        return initialize_result(self.editor.position_encoding)
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
         """Stop all runs and answer their prompts; after this, only `exit` is left."""

@@ -19,6 +19,7 @@ from agentd.tools.targets import (
 )
 from agentd.workspace import files
 from agentd.workspace.editor import OpenDocument
+from agentd.workspace.held import as_saved
 from agentd.workspace.names import Found
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import digest
@@ -118,7 +119,7 @@ def _content(place: Place, document: OpenDocument | None) -> _Content:
             "it.",
         ) from error
     if document is not None:
-        text = text.with_text(visible(document.text))
+        text = as_saved(text, document)
     data = before.data if before is not None and document is None else text.encode()
     return _Content(lines_of(text.text), digest(data))
 

@@ -1,5 +1,6 @@
 """The editor as tools see it: who holds the text of a file, and who may change it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -7,15 +8,74 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class OpenDocument:
-    """A document that is open in the user's editor. `dirty`: its text is not what is on disk."""
+    """A document that is open in the user's editor. `dirty`: its text is not what is on disk.
+
+    `uri` is the editor's own spelling of its name.
+    """
 
     text: str
     version: int
     dirty: bool
+    uri: str = ""
+
+
+@dataclass(frozen=True)
+class BufferEdit:
+    """Other text for the open document of a file, which has the text `before`. `label` tells the user why."""
+
+    path: Path
+    before: str
+    after: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The document had this text once the edit was made, and has the text `now` (the user may type on).
+
+    It differs from the wanted one at most in line ends and in the last one, which editors see to.
+    """
+
+    text: str
+    now: str
+
+
+@dataclass(frozen=True)
+class NotApplied:
+    """The document is as it was, and the reason. `stale`: it was not as it should be, so nothing was sent."""
+
+    reason: str
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class ChangedOtherwise:
+    """Something else came of it: the user typed meanwhile. `now` is None where the document was closed."""
+
+    now: str | None
+
+
+EditOutcome = Applied | NotApplied | ChangedOtherwise
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What came of a wish to save. `cancelled`: the user wants nothing to go on.
+
+    `failed` are files that could not be saved, each with the reason.
+    """
+
+    cancelled: bool = False
+    failed: tuple[tuple[Path, str], ...] = ()
 
 
 class Editor(Protocol):
     """The user's editor, or `Disk` where there is none."""
+
+    @property
+    def can_edit(self) -> bool:
+        """Whether open documents can be changed in the editor."""
+        ...
 
     async def document(self, path: Path) -> OpenDocument | None:
         """The open document of this file (an absolute, resolved path), or None when it is not open."""
@@ -25,9 +85,23 @@ class Editor(Protocol):
         """The files whose open documents differ from what is on disk."""
         ...
 
+    async def apply(self, edit: BufferEdit) -> EditOutcome:
+        """Change an open document, as one step of the editor's undo.
+
+        Takes seconds at most, whatever the editor does, and a cancellation waits for it. It is never tried
+        again.
+        """
+        ...
+
+    async def save(self, paths: Sequence[Path]) -> Saving:
+        """Have the documents of these files saved, asking the user where the editor cannot do it alone."""
+        ...
+
 
 class Disk:
     """No editor: every file is what is on disk."""
+
+    can_edit = False
 
     async def document(self, path: Path) -> OpenDocument | None:
         """Nothing is ever open."""
@@ -36,3 +110,11 @@ class Disk:
     async def dirty_paths(self) -> tuple[Path, ...]:
         """Nothing is ever dirty."""
         return ()
+
+    async def apply(self, edit: BufferEdit) -> EditOutcome:
+        """There is no document to change."""
+        return NotApplied("it is not open in an editor")
+
+    async def save(self, paths: Sequence[Path]) -> Saving:
+        """There is nothing to save."""
+        return Saving()
