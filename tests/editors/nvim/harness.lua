@@ -28,7 +28,7 @@ function H.wait(what, condition)
     return value
   end, 10)
   if not ok then
-    error(("it did not happen: %s\n%s"):format(what, H.chat()), 2)
+    error(("it did not happen: %s\n%s\n%s"):format(what, H.chat(), vim.inspect(H.said)), 2)
   end
   return value
 end

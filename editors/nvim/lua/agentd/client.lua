@@ -20,6 +20,21 @@ local function call(client, name, ...)
   return client[name](...)
 end
 
+--- What the wire said, without its nulls: Neovim gives them as nil up to 0.11, as `vim.NIL` since.
+function M.plain(value)
+  if type(value) ~= "table" then
+    return value ~= vim.NIL and value or nil
+  end
+  for key, inner in pairs(value) do
+    if inner == vim.NIL then
+      value[key] = nil
+    elseif type(inner) == "table" then
+      M.plain(inner)
+    end
+  end
+  return value
+end
+
 local function current()
   return state.id and vim.lsp.get_client_by_id(state.id) or nil
 end
@@ -41,9 +56,14 @@ function M.serves(method)
   return vim.tbl_contains(M.announced().methods or {}, method)
 end
 
-local function settle(err)
+-- Who waits is taken out at once: whoever comes behind waits for another process.
+local function take_waiting()
   local waiting = state.waiting
   state.waiting = {}
+  return waiting
+end
+
+local function settle(waiting, err)
   for _, callback in ipairs(waiting) do
     callback(err)
   end
@@ -51,9 +71,10 @@ end
 
 local function ended(code, signal)
   local asked = state.stopping
+  local waiting = take_waiting()
   state.id, state.stopping, state.roots = nil, false, {}
   vim.schedule(function()
-    settle(("agentd ended (%s %d)"):format(signal ~= 0 and "signal" or "code", signal ~= 0 and signal or code))
+    settle(waiting, ("agentd ended (%s %d)"):format(signal ~= 0 and "signal" or "code", signal ~= 0 and signal or code))
     if not asked then
       M.on_lost(code, signal)
     end
@@ -81,7 +102,7 @@ local function options(root)
     handlers = require("agentd.handlers"),
     on_init = function()
       vim.schedule(function()
-        settle(nil)
+        settle(take_waiting(), nil)
       end)
     end,
     on_exit = ended,
@@ -129,7 +150,7 @@ function M.start(root, callback)
   if not state.id then
     local _, err = spawn(root)
     if err then
-      settle(err)
+      settle(take_waiting(), err)
     end
   end
 end
@@ -157,7 +178,7 @@ function M.request(method, params, callback)
   -- Open documents are told before: Neovim sends what was typed ahead of each request.
   local object = next(params) and params or vim.empty_dict() -- an empty table would be sent as a list
   local sent = call(client, "request", method, object, function(err, result)
-    callback(err and (err.message or vim.inspect(err)) or nil, result)
+    callback(err and (err.message or vim.inspect(err)) or nil, M.plain(result))
   end)
   if not sent then
     callback("agentd is not running")

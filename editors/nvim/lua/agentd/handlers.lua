@@ -5,11 +5,11 @@ local config = require("agentd.config")
 local M = {}
 
 M["agentd/event"] = function(_, params)
-  client.on_event(params)
+  client.on_event(client.plain(params))
 end
 
-M["agentd/permission/request"] = function(...)
-  return require("agentd.permission").ask(...)
+M["agentd/permission/request"] = function(_, params)
+  return require("agentd.permission").ask(client.plain(params))
 end
 
 M["workspace/applyEdit"] = function(...)
@@ -93,7 +93,7 @@ M["agentd/diagnostics/get"] = function(_, params)
       diagnostics = vim.tbl_map(to_lsp, vim.diagnostic.get(buf)),
     })
   end
-  if params.uris then
+  if client.plain(params).uris then
     for _, uri in ipairs(params.uris) do
       local buf = vim.fn.bufnr(vim.uri_to_fname(uri))
       if buf > 0 then

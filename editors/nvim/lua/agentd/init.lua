@@ -3,24 +3,15 @@ local chat = require("agentd.chat")
 local client = require("agentd.client")
 local complete = require("agentd.complete")
 local config = require("agentd.config")
-local edits = require("agentd.edits")
-local permission = require("agentd.permission")
+local history = require("agentd.history")
+local registry = require("agentd.registry")
 local views = require("agentd.view")
 
 local M = {}
 
-local sessions = {} -- id -> view
-local current = {} -- root -> session id
+local say, fail, with_session = registry.say, registry.fail, registry.with_session
 local group = vim.api.nvim_create_augroup("agentd", {})
 local prompts = 0
-
-local function say(text, level)
-  vim.notify("agentd: " .. text, level or vim.log.levels.INFO)
-end
-
-local function fail(err)
-  say(err, vim.log.levels.ERROR)
-end
 
 --- The options; see `:help agentd-options`. Calling it is not needed.
 function M.setup(options)
@@ -32,140 +23,13 @@ function M.view()
   return chat.view
 end
 
-local function root_here()
-  local view = chat.view
-  local buf = vim.api.nvim_get_current_buf()
-  if view and vim.api.nvim_buf_get_name(buf):find("^agentd://") then
-    return vim.uri_to_fname(view.info.workspaceUri)
-  end
-  return config.root(buf)
-end
-
--- --- sessions ---------------------------------------------------------------------------------
-
-local function view_of(session)
-  local view = sessions[session.sessionId]
-  if not view then
-    view = views.new(session, function(item)
-      if chat.view and chat.view.id == session.sessionId then
-        chat.touch(item)
-      end
-    end)
-    sessions[session.sessionId] = view
-  end
-  return view
-end
-
-local function show(view)
-  current[vim.uri_to_fname(view.info.workspaceUri)] = view.id
-  chat.show(view)
-end
-
-local MESSAGES = 1000 -- so many of a long session are shown
-
-local function read_anew(view, callback)
-  view.stale = false
-  client.request("agentd/session/get", { sessionId = view.id, limit = MESSAGES }, function(err, snapshot)
-    if not err then
-      view:load(snapshot)
-    end
-    if callback then
-      callback(err, view)
-    end
-  end)
-end
-
-client.on_event = function(params)
-  local event = params.event
-  local view = sessions[params.sessionId]
-  if not view and event.type == "session_changed" and not event.session.parent then
-    view = view_of(event.session)
-  end
-  if not view then
-    return
-  end
-  view:apply(params)
-  if event.type == "permission_resolved" then
-    permission.resolved(event.requestId)
-  elseif event.type == "files_changed" or event.type == "session_rewound" then
-    edits.reload(event.files)
-  elseif event.type == "tool_execution_end" then
-    local details = event.result.details
-    if details and details.type == "edit" then
-      edits.reload(details.files)
-    elseif details and details.type == "command" then
-      edits.reload()
-    end
-  end
-  if view.stale then
-    read_anew(view)
-  end
-  if chat.view == view then
-    chat.touch(view.items[#view.items])
-  end
-end
-
---- Opens a session of an earlier time and reads it, or catches up with it: every event once, in order.
-local function attach(session, callback)
-  local view = view_of(session)
-  local is_new = view.seq == 0
-  client.request("agentd/session/attach", { sessionId = view.id, afterSeq = is_new and session.seq or view.seq }, function(err, answer)
-    if err then
-      return callback(err)
-    end
-    if is_new then
-      return read_anew(view, callback)
-    elseif answer.kind == "snapshot" then
-      view:load(answer.snapshot)
-    else
-      for _, params in ipairs(answer.events) do
-        view:apply(params)
-      end
-      view:resume(answer)
-    end
-    callback(nil, view)
-  end)
-end
-
-local function start(root, callback)
-  client.start(root, function(err)
-    if err then
-      return fail(err)
-    end
-    client.attach_all()
-    complete.refresh(root)
-    callback()
-  end)
-end
-
---- Begins a new session and shows it.
-function M.new_session(callback)
-  local root = root_here()
-  start(root, function()
-    client.request("agentd/session/new", { workspaceUri = vim.uri_from_fname(root) }, function(err, result)
-      if err then
-        return fail(err)
-      end
-      show(view_of(result.session))
-      if callback then
-        callback(chat.view)
-      end
-    end)
-  end)
-end
-
-local function with_session(callback)
-  local view = sessions[current[root_here()]]
-  if view and client.is_ready() then
-    return callback(view)
-  end
-  M.new_session(callback)
-end
+M.new_session = registry.new_session
+M.sessions, M.resume, M.diff, M.undo = history.sessions, history.resume, history.diff, history.undo
 
 --- Opens the chat, and goes to where prompts are written.
 function M.open()
   with_session(function(view)
-    show(view)
+    registry.show(view)
     chat.open(true)
   end)
 end
@@ -232,7 +96,7 @@ function M.prompt(text, options)
   local buf = vim.api.nvim_get_current_buf()
   local range = options.range and selection(buf, options.range)
   with_session(function(view)
-    show(view)
+    registry.show(view)
     chat.open(false)
     if text == "" and range then
       return chat.focus()
@@ -273,7 +137,7 @@ chat.cancel = M.cancel
 
 --- Answers the oldest open question: `kind` is "allow_once" or "reject_once".
 function M.answer(kind)
-  for _, view in pairs(sessions) do
+  for _, view in pairs(registry.all()) do
     local question = view.pending[1]
     for _, option in ipairs(question and question.options or {}) do
       if option.kind == kind then
@@ -345,7 +209,7 @@ function M.set_model(name)
   if name and name ~= "" then
     return update({ model = name })
   end
-  start(root_here(), function()
+  registry.start(registry.root_here(), function()
     client.request("agentd/models", {}, function(err, result)
       if err then
         return fail(err)
@@ -380,175 +244,6 @@ function M.set_mode(name)
   end)
 end
 
--- --- history ----------------------------------------------------------------------------------
-
-local function forked(view)
-  client.request("agentd/session/fork", { sessionId = view.sessionId }, function(err, result)
-    if err then
-      return fail(err)
-    end
-    M.resume(result.session)
-  end)
-end
-
-local function delete(session)
-  client.request("agentd/session/delete", { sessionId = session.sessionId }, function(err)
-    if err then
-      return fail(err)
-    end
-    sessions[session.sessionId] = nil
-    for root, id in pairs(current) do
-      if id == session.sessionId then
-        current[root] = nil
-      end
-    end
-    say("deleted " .. (session.title ~= "" and session.title or session.sessionId))
-  end)
-end
-
---- Opens a session (as the wire tells it) and shows it.
-function M.resume(session)
-  attach(session, function(err, view)
-    if err then
-      return fail(err)
-    end
-    show(view)
-    chat.open(true)
-  end)
-end
-
-local ACTIONS = { { "Resume", M.resume }, { "Fork", forked }, { "Delete", delete } }
-
---- Lists the sessions of this folder, to resume, fork or delete one.
-function M.sessions()
-  local root = root_here()
-  start(root, function()
-    client.request("agentd/session/list", { workspaceUri = vim.uri_from_fname(root) }, function(err, result)
-      if err then
-        return fail(err)
-      end
-      if #result.sessions == 0 then
-        return say("there is no session in " .. root)
-      end
-      vim.ui.select(result.sessions, {
-        prompt = "Sessions",
-        kind = "agentd_session",
-        format_item = function(session)
-          local title = session.title ~= "" and session.title or session.sessionId
-          local held = session.lockedBy and (" (open in process %d)"):format(session.lockedBy) or ""
-          return ("%s  %s, %d messages%s"):format(title, session.updatedAt:sub(1, 16):gsub("T", " "), session.messageCount, held)
-        end,
-      }, function(session)
-        if not session then
-          return
-        end
-        vim.ui.select(ACTIONS, {
-          prompt = session.title,
-          kind = "agentd_session_action",
-          format_item = function(action)
-            return action[1]
-          end,
-        }, function(action)
-          if action then
-            action[2](session)
-          end
-        end)
-      end)
-    end)
-  end)
-end
-
---- Shows what the session changed, in a tab of its own.
-function M.diff()
-  local view = chat.view
-  if not view then
-    return say("there is no session yet")
-  end
-  client.request("agentd/session/diff", { sessionId = view.id }, function(err, result)
-    if err then
-      return fail(err)
-    end
-    if result.patch == "" then
-      return say("the session has changed no file")
-    end
-    vim.cmd.tabnew()
-    local buf = vim.api.nvim_get_current_buf()
-    vim.bo[buf].buftype, vim.bo[buf].bufhidden = "nofile", "wipe"
-    vim.api.nvim_buf_set_lines(buf, 0, -1, false, require("agentd.render").lines(result.patch))
-    vim.bo[buf].filetype, vim.bo[buf].modifiable = "diff", false
-  end)
-end
-
-local function told(files)
-  local conflicts, done = {}, {}
-  for _, file in ipairs(files) do
-    local name = vim.fn.fnamemodify(vim.uri_to_fname(file.uri), ":~:.")
-    table.insert(file.conflict and conflicts or done, file.conflict and ("%s: %s"):format(name, file.conflict) or name)
-  end
-  return done, conflicts
-end
-
-local function rewind(params)
-  client.request("agentd/session/rewind", params, function(err, result)
-    if err then
-      return fail(err)
-    end
-    edits.reload(result.files)
-    local done, conflicts = told(result.files)
-    say(#done > 0 and ("brought back " .. table.concat(done, ", ")) or "no file was brought back")
-    if #conflicts > 0 then
-      say("left alone: " .. table.concat(conflicts, "; "), vim.log.levels.WARN)
-    end
-  end)
-end
-
---- The last prompt of a session that changed files; `callback(nil)` where none did.
-local function last_change(view, callback, number)
-  number = number or #view.prompts
-  local prompt_id = view.prompts[number]
-  if not prompt_id then
-    return callback(nil)
-  end
-  client.request("agentd/session/diff", { sessionId = view.id, promptId = prompt_id }, function(err, result)
-    if not err and #result.files > 0 then
-      return callback(prompt_id)
-    end
-    last_change(view, callback, number - 1)
-  end)
-end
-
---- Takes back what the last prompt did to files, after showing which; with `again` the last undo is undone.
-function M.undo(options)
-  local view = chat.view
-  if not view then
-    return say("there is no session yet")
-  end
-  if options and options.again then
-    return rewind({ sessionId = view.id, undo = true })
-  end
-  last_change(view, function(prompt_id)
-    if not prompt_id then
-      return say("no prompt of this session has changed a file")
-    end
-    local params = { sessionId = view.id, promptId = prompt_id, scope = "files" }
-    client.request("agentd/session/rewind", vim.tbl_extend("force", params, { dryRun = true }), function(err, plan)
-      if err then
-        return fail(err)
-      end
-      local done, conflicts = told(plan.files)
-      local left = #conflicts > 0 and (" (left alone: %s)"):format(table.concat(conflicts, "; ")) or ""
-      vim.ui.select({ "Bring back", "Leave as it is" }, {
-        prompt = ("Undo the last prompt's changes of %s%s"):format(table.concat(done, ", "), left),
-        kind = "agentd_undo",
-      }, function(choice)
-        if choice == "Bring back" then
-          rewind(params)
-        end
-      end)
-    end)
-  end)
-end
-
 -- --- the process ------------------------------------------------------------------------------
 
 --- Ends the process; sessions can be resumed later.
@@ -566,8 +261,8 @@ client.on_lost = function(code, signal)
     return view:notice(("agentd ended again and again (code %d, signal %d): see :checkhealth agentd"):format(code, signal), "error")
   end
   view:notice("agentd ended and is started again", "warning")
-  start(vim.uri_to_fname(view.info.workspaceUri), function()
-    attach(view.info, function(err)
+  registry.start(vim.uri_to_fname(view.info.workspaceUri), function()
+    registry.attach(view.info, function(err)
       if err then
         view:notice(err, "error")
       end

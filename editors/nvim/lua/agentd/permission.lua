@@ -51,7 +51,7 @@ local function preview(question)
 end
 
 --- `agentd/permission/request`: runs in a coroutine, which waits for the choice.
-function M.ask(_, question)
+function M.ask(question)
   local thread = coroutine.running()
   local close = preview(question)
   local answered = false
