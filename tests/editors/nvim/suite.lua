@@ -34,12 +34,17 @@ test("a tool call is one folded block with its state, its time and what it gave"
   local buf = require("agentd.chat").buffer()
   local win = vim.fn.win_findbuf(buf)[1]
   vim.api.nvim_win_call(win, function()
-    vim.cmd("normal! zx")
     local line = vim.fn.search("^▸ ✓", "w")
     assert(line > 0)
     assert(vim.fn.foldclosed(line) == line, "the call is folded")
     assert(vim.fn.foldclosedend(line) > line)
-    assert(require("agentd.chat").foldlevel(line) == ">1")
+    vim.cmd(line .. "foldopen")
+  end)
+  vim.cmd("AgentdModel " .. H.model({ "more" }))
+  vim.cmd("Agentd and on")
+  H.shows("more")
+  vim.api.nvim_win_call(win, function()
+    eq(-1, vim.fn.foldclosed(vim.fn.search("^▸ ✓", "w"))) -- what the user opened stays open
   end)
 end)
 

@@ -8,9 +8,9 @@ local space = vim.api.nvim_create_namespace("agentd")
 local FLUSH_MS = 30 -- changes are drawn together: a model writes faster than a screen is read
 
 local buffers = { chat = nil, prompt = nil }
-local drawn = {} -- what stands in the buffer: { item, lines, folds, marks } in order, the footer last
+local drawn = {} -- what stands in the buffer, item by item, as `render` gives it; the footer last
 local dirty, all_dirty, scheduled = {}, true, false
-local folds = {} -- fold level by line, for foldexpr
+local folded_in = {} -- window -> whether what is drawn has its folds there
 
 local function highlights()
   local links = {
@@ -112,8 +112,7 @@ end
 local function dress(win)
   local set = vim.wo[win]
   set.wrap, set.linebreak, set.number, set.relativenumber, set.signcolumn = true, true, false, false, "no"
-  set.foldmethod, set.foldlevel, set.foldenable = "expr", 0, true
-  set.foldexpr = "v:lua.require'agentd.chat'.foldlevel(v:lnum)"
+  set.foldmethod, set.foldenable = "manual", true
   set.foldtext = "v:lua.require'agentd.chat'.foldtext()"
   set.winbar = "%#Title# agentd %*%{get(b:,'agentd_status','')}"
 end
@@ -169,11 +168,6 @@ end
 
 -- --- drawing ----------------------------------------------------------------------------------
 
---- For 'foldexpr'.
-function M.foldlevel(line)
-  return folds[line] or "0"
-end
-
 --- For 'foldtext': the first line, and how much lies below it.
 function M.foldtext()
   local first = vim.fn.getline(vim.v.foldstart)
@@ -187,6 +181,11 @@ function M.touch(item)
   else
     all_dirty = true
   end
+  M.refresh()
+end
+
+--- Draws soon what stands around the items: state, to-do list, prompts that wait.
+function M.refresh()
   if not scheduled then
     scheduled = true
     vim.defer_fn(M.redraw, FLUSH_MS)
@@ -213,11 +212,11 @@ end
 local function draw_all(buf, view)
   vim.api.nvim_buf_clear_namespace(buf, space, 0, -1)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, {})
-  drawn = {}
+  drawn, folded_in = {}, {}
   local lines = {}
   for _, item in ipairs(view.items) do
     local shown = render.item(item)
-    shown.item = item
+    shown.folded = {}
     table.insert(drawn, shown)
     vim.list_extend(lines, shown.lines)
   end
@@ -238,7 +237,7 @@ local function draw_changed(buf, view)
     local old = drawn[number]
     if not old or dirty[item] then
       local new = render.item(item)
-      new.item = item
+      new.folded = old and old.folded or {}
       replace(buf, first, old and old.lines or {}, new.lines)
       mark(buf, first, new)
       drawn[number] = new
@@ -250,17 +249,32 @@ local function draw_changed(buf, view)
   table.insert(drawn, new)
 end
 
-local function fold_levels()
-  folds = {}
-  local first = 0
-  for _, shown in ipairs(drawn) do
-    for _, fold in ipairs(shown.folds) do
-      folds[first + fold[1]] = ">1"
-      for line = fold[1] + 1, fold[2] do
-        folds[first + line] = "1"
-      end
+local function fold(win, first, shown)
+  for _, at in ipairs(shown.folds) do
+    vim.cmd(("%d,%dfold"):format(first + at[1], first + at[2]))
+    if shown.is_open then
+      vim.cmd(("%dfoldopen"):format(first + at[1]))
     end
-    first = first + #shown.lines
+  end
+  shown.folded[win] = true
+end
+
+-- Folds are made once, when an item is complete, so that what the user opens stays open. They belong to windows.
+local function fold_settled(buf)
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    vim.api.nvim_win_call(win, function()
+      if not folded_in[win] then
+        folded_in[win] = true
+        vim.cmd("normal! zE")
+      end
+      local first = 0
+      for _, shown in ipairs(drawn) do
+        if shown.settled and not shown.folded[win] then
+          fold(win, first, shown)
+        end
+        first = first + #shown.lines
+      end
+    end)
   end
 end
 
@@ -287,7 +301,7 @@ function M.redraw()
   end
   vim.bo[buf].modifiable = false
   dirty, all_dirty = {}, false
-  fold_levels()
+  fold_settled(buf)
   vim.b[buf].agentd_status = render.status(view)
   for _, win in ipairs(following) do
     vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })
@@ -297,9 +311,9 @@ end
 
 --- Shows another view.
 function M.show(view)
+  all_dirty = all_dirty or M.view ~= view
   M.view = view
   M.buffer()
-  all_dirty = true
   M.redraw()
 end
 

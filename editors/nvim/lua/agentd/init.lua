@@ -199,7 +199,7 @@ local function update(changes)
         return fail(err)
       end
       view.info = result.session
-      chat.touch()
+      chat.refresh()
     end)
   end)
 end
@@ -266,7 +266,7 @@ client.on_lost = function(code, signal)
       if err then
         view:notice(err, "error")
       end
-      chat.touch()
+      chat.refresh()
     end)
   end)
 end

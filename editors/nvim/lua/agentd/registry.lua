@@ -93,7 +93,7 @@ client.on_event = function(params)
     M.read_anew(view)
   end
   if chat.view == view then
-    chat.touch(view.items[#view.items])
+    chat.refresh()
   end
 end
 

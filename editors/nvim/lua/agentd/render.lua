@@ -102,10 +102,13 @@ function render.notice(item)
   return { lines = lines, marks = group and { { 1, group } } or {} }
 end
 
---- Gives `{lines, folds = {{first, last}}, marks = {{line, group}}}`, counted from 1, for an item of a view.
+--- Gives `{lines, folds = {{first, last}}, marks = {{line, group}}, settled, is_open}`, counted from 1, for an item
+--- of a view. `settled`: it will not change any more. `is_open`: its folds begin open, as for what edits did.
 function M.item(item)
   local shown = render[item.kind](item)
   shown.folds = shown.folds or {}
+  shown.settled = not item.open and item.state ~= "running" and item.state ~= "asking"
+  shown.is_open = item.patch ~= nil
   return shown
 end
 
