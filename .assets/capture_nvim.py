@@ -2,7 +2,7 @@
 
     pip install rich && python .assets/capture_nvim.py PATH-TO-NVIM
 
-Needs tmux. `tests/editors/get-nvim 0.11` prints the path of a Neovim.
+Needs tmux. `tests/editors/fetch nvim-0.11` prints the path of a Neovim.
 """
 
 import json
