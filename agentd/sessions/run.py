@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,11 +26,14 @@ from agentd.protocol.events import (
     MessageStart,
     MessageUpdate,
     Notice,
+    PermissionRequested,
     PermissionResolved,
     PromptSettings,
     TodoChanged,
+    ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    TurnStart,
 )
 from agentd.protocol.messages import (
     ContentBlock,
@@ -44,50 +47,32 @@ from agentd.protocol.messages import (
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
-from agentd.sessions.house import House
+from agentd.sessions.focus import focus_note
+from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
-from agentd.sessions.questions import Asked, Questions
-from agentd.sessions.queue import PromptQueue
+from agentd.sessions.questions import Asked
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
-from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
-from agentd.workspace.seen import SeenFiles
-from agentd.workspace.shell import Shell
 
 log = logging.getLogger(__name__)
 
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 """Events whose effect waits until they are safe on disk; what the user says is another.
 
-The end of an assistant's message has no effect but through one of these, which follows it."""
+The end of an assistant's message has no effect but through one of these, which follows it: a flush of its
+own would be one more before each tool. Where none follows soon, see `_LONG_WAITS`."""
 
+
+_LONG_WAITS = (PermissionRequested, TurnStart)
+"""Events behind which the run waits for the user or a model server: what it has said so far, an assistant's
+message before its calls are asked about or refused, is brought to the disk meanwhile and holds up nothing."""
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What all runs of a session stand on.
-
-    `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
-    were before.
-    """
-
-    root: Path
-    log: SessionLog
-    house: House
-    questions: Questions
-    shell: Shell
-    prompt_watch: PromptWatch
-    queue: PromptQueue
-    checkpoints: Checkpoints
-    seen: SeenFiles = field(default_factory=SeenFiles)
-    told: set[str] = field(default_factory=set)
 
 
 class Run(SessionConversation):
@@ -116,11 +101,13 @@ class Run(SessionConversation):
         self.is_safe = False  # whether its prompt is safe in the journal
         self._has_user_message = bool(blocks)
         self._steers: dict[str, str] = {}  # messages that say a steer -> its prompt
+        self._said = params.prompt_id  # the prompt that was said last, to which changes of files belong
         self.over = False  # whether its last event is journaled
         user = None
         if blocks:
             message_id, timestamp = house.sources.new_id("m"), house.sources.now()
-            user = UserMessage(message_id=message_id, content=blocks, timestamp=timestamp)
+            content = (*blocks, *focus_note(house.editor.focus, ground.root))
+            user = UserMessage(message_id=message_id, content=content, timestamp=timestamp)
         settings = PromptSettings(
             model=self._engine.model.id, mode=self._current_mode(), effort=self._engine.effort
         )
@@ -134,6 +121,8 @@ class Run(SessionConversation):
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
             await self.look_for_instructions(self._worked_in())
+            if self._ground.shell.background.running:
+                await self._checkpoint().look_beside(self._root, begins=True)
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:
@@ -239,13 +228,20 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
-            checkpoint=PromptCheckpoint(
-                self._ground.checkpoints,
-                self.prompt_id,
-                self._looks,
-                self._tell_once,
-                hidden=self._house.spills.parent if self._house.spills is not None else None,
-            ),
+            checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
+            checkpoint=self._checkpoint(),
+        )
+
+    def _checkpoint(self) -> PromptCheckpoint:
+        house = self._house
+        return PromptCheckpoint(
+            self._ground.checkpoints,
+            self._said,
+            self._looks,
+            self._tell_once,
+            hidden=house.spills.parent if house.spills is not None else None,
+            git=house.git(self._ground.root) if house.git is not None else None,
+            writers=house.writers,
         )
 
     def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:
@@ -295,7 +291,11 @@ class Run(SessionConversation):
             self._live.follow(event)
             return
         if isinstance(event, AgentEnd):
+            with anyio.move_on_after(LOOK_SECONDS, shield=True):
+                await self._checkpoint().look_beside(self._root)
             await self._tell_changed_files()
+        if isinstance(event, AgentEnd | ToolExecutionEnd) and (notice := self._ground.checkpoints.notice):
+            self._tell_once(notice, "warning")
         elif isinstance(event, AgentStart) and (files := self._instructions.uris(trusted=self.is_trusted)):
             event = AgentStart(prompt=event.prompt.model_copy(update={"instructions": files}))
         self._record(event, private)
@@ -307,6 +307,8 @@ class Run(SessionConversation):
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
+        elif isinstance(event, _LONG_WAITS) and self.is_safe:
+            self._house.start_soon(self._log.flush)
         if opens:
             self.is_safe = True
             self.accepted.set()
@@ -316,9 +318,14 @@ class Run(SessionConversation):
         if run is not None and run.changed:
             files = changed_files(run).files
             with anyio.move_on_after(LOOK_SECONDS):
-                files = await anyio.to_thread.run_sync(_in_the_end, files, abandon_on_cancel=True)
+                on_disk = [file.uri for file in files if not await self._is_open(file.uri)]
+                files = await anyio.to_thread.run_sync(_in_the_end, files, on_disk, abandon_on_cancel=True)
             if files:
                 self._log.record(FilesChanged(files=files), self.prompt_id)
+
+    async def _is_open(self, uri: str) -> bool:
+        """Whether a file is open in the editor, where it is whether or not it is on the disk."""
+        return await self._house.editor.document(path_of(uri)) is not None
 
     def _record(self, event: DurableEvent, private: Mapping[str, Any]) -> None:
         queue = self._ground.queue
@@ -330,6 +337,7 @@ class Run(SessionConversation):
             steer = self._steers.get(event.message.message_id)
         if steer is not None:
             own = {"steer": steer}
+            self._said = steer
         self._log.record(event, self.prompt_id, **own, **private)
         self.over = isinstance(event, AgentEnd)
         queue.took(self.prompt_id, steer if isinstance(event, MessageEnd) else None)
@@ -396,9 +404,9 @@ class _SessionTodo:
         await self.emit(TodoChanged(items=items))
 
 
-def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
+def _in_the_end(files: Sequence[ChangedFile], on_disk: Collection[str]) -> tuple[ChangedFile, ...]:
     """What edits came to, seen from the end: a command may have removed what they made or changed."""
-    gone = {file.uri for file in files if not os.path.lexists(path_of(file.uri))}
+    gone = {uri for uri in on_disk if not os.path.lexists(path_of(uri))}
     return tuple(
         file.model_copy(update={"action": "deleted"}) if file.uri in gone else file
         for file in files

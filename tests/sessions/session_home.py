@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 from fakes import every_server
 
 from agentd.agent.host import Engine
+from agentd.config.checker_settings import Checker
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
@@ -22,7 +23,8 @@ from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import EventNotification, SessionChanged
 from agentd.protocol.messages import CommandSubject, Effort, PermissionRequest
-from agentd.protocol.methods import PermissionAnswer, PromptParams, SessionNewParams
+from agentd.protocol.methods import PermissionAnswer, PromptParams, SessionGetResult, SessionNewParams
+from agentd.protocol.wire import Encoded
 from agentd.providers.base import Model, Provider
 from agentd.providers.scripted import Scripted
 from agentd.sessions.house import House
@@ -34,6 +36,12 @@ from agentd.tools.base import Toolbox
 from agentd.workspace.editor import Disk
 
 COMMAND = CommandSubject(command="make", cwd="/w")
+
+
+def page_of(answer: SessionGetResult | Encoded | None) -> SessionGetResult:
+    """What a reading answers, also where it comes as the journal holds it."""
+    assert answer is not None
+    return SessionGetResult.model_validate_json(answer.body) if isinstance(answer, Encoded) else answer
 
 
 class FakeFace:
@@ -129,6 +137,9 @@ class FakeSettings:
 
     def effort_in(self, root: Path) -> Any:
         return self.default_effort
+
+    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
+        return ()
 
     def max_turns_in(self, root: Path) -> int | None:
         return self.max_turns
