@@ -48,6 +48,7 @@ from agentd.protocol.messages import (
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
+from agentd.sessions.focus import focus_note
 from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
@@ -106,7 +107,8 @@ class Run(SessionConversation):
         user = None
         if blocks:
             message_id, timestamp = house.sources.new_id("m"), house.sources.now()
-            user = UserMessage(message_id=message_id, content=blocks, timestamp=timestamp)
+            content = (*blocks, *focus_note(house.editor.focus, ground.root))
+            user = UserMessage(message_id=message_id, content=content, timestamp=timestamp)
         settings = PromptSettings(
             model=self._engine.model.id, mode=self._current_mode(), effort=self._engine.effort
         )
@@ -235,6 +237,7 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
+            checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
             checkpoint=self._checkpoint(),
         )
 
@@ -330,9 +333,14 @@ class Run(SessionConversation):
         if run is not None and run.changed:
             files = changed_files(run).files
             with anyio.move_on_after(LOOK_SECONDS):
-                files = await anyio.to_thread.run_sync(_in_the_end, files, abandon_on_cancel=True)
+                on_disk = [file.uri for file in files if not await self._is_open(file.uri)]
+                files = await anyio.to_thread.run_sync(_in_the_end, files, on_disk, abandon_on_cancel=True)
             if files:
                 self._log.record(FilesChanged(files=files), self.prompt_id)
+
+    async def _is_open(self, uri: str) -> bool:
+        """Whether a file is open in the editor, where it is whether or not it is on the disk."""
+        return await self._house.editor.document(path_of(uri)) is not None
 
     def _record(self, event: DurableEvent, private: Mapping[str, Any]) -> None:
         queue = self._ground.queue
@@ -411,9 +419,9 @@ class _SessionTodo:
         await self.emit(TodoChanged(items=items))
 
 
-def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
+def _in_the_end(files: Sequence[ChangedFile], on_disk: Collection[str]) -> tuple[ChangedFile, ...]:
     """What edits came to, seen from the end: a command may have removed what they made or changed."""
-    gone = {file.uri for file in files if not os.path.lexists(path_of(file.uri))}
+    gone = {uri for uri in on_disk if not os.path.lexists(path_of(uri))}
     return tuple(
         file.model_copy(update={"action": "deleted"}) if file.uri in gone else file
         for file in files
