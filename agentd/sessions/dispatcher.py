@@ -62,7 +62,7 @@ class Dispatcher:
         self._closed = False
         self._queue = PromptQueue(log, self._submissions.gone, self._said)
         watch = PromptWatch(log.state.cut_prompts)
-        self.checkpoints = Checkpoints.beside(log.path)
+        self.checkpoints = Checkpoints.beside(log.path, house.checkpoint_bytes)
         self._ground = Ground(root, log, house, questions, shell, watch, self._queue, self.checkpoints)
         self._rewinding = anyio.Lock()
 

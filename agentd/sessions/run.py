@@ -30,6 +30,7 @@ from agentd.protocol.events import (
     PermissionResolved,
     PromptSettings,
     TodoChanged,
+    ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
     TurnStart,
@@ -99,6 +100,7 @@ class Run(SessionConversation):
         self.is_safe = False  # whether its prompt is safe in the journal
         self._has_user_message = bool(blocks)
         self._steers: dict[str, str] = {}  # messages that say a steer -> its prompt
+        self._said = params.prompt_id  # the prompt that was said last, to which changes of files belong
         self.over = False  # whether its last event is journaled
         user = None
         if blocks:
@@ -117,6 +119,8 @@ class Run(SessionConversation):
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
             await self.look_for_instructions(_worked_in(self._blocks, self._root))
+            if self._ground.shell.background.running:
+                await self._checkpoint().look_beside(self._root, begins=True)
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:
@@ -222,13 +226,19 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
-            checkpoint=PromptCheckpoint(
-                self._ground.checkpoints,
-                self.prompt_id,
-                self._looks,
-                self._tell_once,
-                hidden=self._house.spills.parent if self._house.spills is not None else None,
-            ),
+            checkpoint=self._checkpoint(),
+        )
+
+    def _checkpoint(self) -> PromptCheckpoint:
+        house = self._house
+        return PromptCheckpoint(
+            self._ground.checkpoints,
+            self._said,
+            self._looks,
+            self._tell_once,
+            hidden=house.spills.parent if house.spills is not None else None,
+            git=house.git(self._ground.root) if house.git is not None else None,
+            writers=house.writers,
         )
 
     def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:
@@ -269,7 +279,11 @@ class Run(SessionConversation):
             self._live.follow(event)
             return
         if isinstance(event, AgentEnd):
+            with anyio.move_on_after(LOOK_SECONDS, shield=True):
+                await self._checkpoint().look_beside(self._root)
             await self._tell_changed_files()
+        if isinstance(event, AgentEnd | ToolExecutionEnd) and (notice := self._ground.checkpoints.notice):
+            self._tell_once(notice, "warning")
         elif isinstance(event, AgentStart) and (files := self._instructions.uris(trusted=self.is_trusted)):
             event = AgentStart(prompt=event.prompt.model_copy(update={"instructions": files}))
         self._record(event, private)
@@ -306,6 +320,7 @@ class Run(SessionConversation):
             steer = self._steers.get(event.message.message_id)
         if steer is not None:
             own = {"steer": steer}
+            self._said = steer
         self._log.record(event, self.prompt_id, **own, **private)
         self.over = isinstance(event, AgentEnd)
         queue.took(self.prompt_id, steer if isinstance(event, MessageEnd) else None)

@@ -106,9 +106,9 @@ class SessionState:
         self.cut_prompts: set[str] = set()  # the models whose servers were seen to cut prompts
         self.compacting: CompactionStart | None = None
         self.memories: list[Memory] = []
-        self.begun: list[str] = []  # the prompts that had a run, in order, rewound ones too
+        self.begun: list[str] = []  # the prompts that were said, in order, rewound ones and steers too
         self.starts: dict[str, Start] = {}  # of those whose messages are there
-        self.rewinds: set[str] = set()  # the ids of all rewinds
+        self.rewinds: dict[str, int] = {}  # the ids of all rewinds, and how many prompts were said by then
         self.rewound: Rewound | None = None  # what an undo would undo
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
@@ -238,6 +238,8 @@ class SessionState:
         if steer is not None and self.run is not None:
             self._leave_queue(steer)
             self.run.steers.append(steer)
+            self.begun.append(steer)
+            self.starts[steer] = Start(len(self.messages), self.todo)
         self.messages.append(message)
         if isinstance(message, AssistantMessage):
             self._call_ids.update(call.id for call in message.calls)
@@ -280,6 +282,23 @@ class SessionState:
         else:
             self.usage = self.usage_after(event)
 
+    def since(self, prompt_id: str) -> frozenset[str]:
+        """The ids of a prompt that was said, of all prompts behind it, and of all rewinds since."""
+        number = self.begun.index(prompt_id)
+        rewinds = (key for key, said in self.rewinds.items() if said > number)
+        return frozenset((*self.begun[number:], *rewinds))
+
+    def said_in(self, prompt_id: str) -> frozenset[str]:
+        """A prompt with those that were said in its run."""
+        run = self.run
+        steers = run.steers if run is not None and run.prompt_id == prompt_id else ()
+        ended = (
+            key
+            for key, entry in self.prompts.items()
+            if entry.result is not None and entry.result.run_prompt_id == prompt_id
+        )
+        return frozenset((prompt_id, *steers, *ended))
+
     def removed_by(self, prompt_id: str) -> tuple[Message, ...]:
         """The messages that a rewind to just before a prompt takes away."""
         start = self.starts.get(prompt_id)
@@ -287,7 +306,7 @@ class SessionState:
 
     def _rewind(self, event: SessionRewound, rewind_id: str) -> None:
         """Go back, or undo that: the last rewind is turned round."""
-        self.rewinds.add(rewind_id)
+        self.rewinds[rewind_id] = len(self.begun)
         last = self.rewound
         if event.undo and last is not None and not last.is_undone:
             self.messages += last.removed
