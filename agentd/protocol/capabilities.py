@@ -4,7 +4,7 @@ Standard library only: `boot.py` answers `initialize` from here before anything 
 feature stands here only when it works; tests hold this list against the registry of the running server.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from agentd import __version__
 
@@ -38,7 +38,7 @@ METHODS = (
 )
 """The `agentd/*` requests that are answered."""
 
-NOTIFICATIONS = ("agentd/trust/didChange",)
+NOTIFICATIONS = ("agentd/trust/didChange", "agentd/diagnostics/publish", "agentd/focus")
 """The `agentd/*` notifications that are acted on."""
 
 FEATURES: dict[str, Any] = {
@@ -51,6 +51,9 @@ FEATURES: dict[str, Any] = {
     "fork": True,
     "rewind": True,
     "diff": True,
+    "diagnostics": True,
+    "save": True,
+    "focus": True,
 }
 """Optional parts of the protocol that work in this version."""
 
@@ -86,7 +89,7 @@ def initialize_result(position_encoding: str) -> dict[str, Any]:
     }
 
 
-def position_encoding(capabilities: Any) -> str:
+def position_encoding(capabilities: Any) -> Literal["utf-8", "utf-16"]:
     """The encoding to count characters in: utf-8 where the client offers it, else LSP's default utf-16."""
     general = capabilities.get("general") if isinstance(capabilities, dict) else None
     offered = general.get("positionEncodings") if isinstance(general, dict) else None

@@ -8,8 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
+from agentd.config.checker_settings import Checker, chosen
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
+from agentd.config.editor_settings import EditorSettings
 from agentd.config.settings import Settings
 from agentd.config.trust import Trust
 from agentd.config.workspace_settings import (
@@ -102,6 +104,7 @@ class Connection:
     def __init__(self, settings: Settings, allow_full: bool, trust: Trust, rules: RuleStore) -> None:
         self.trusted: bool | None = None  # the client's own word on its workspace; None: it has said nothing
         self.options: ClientOptions | None = None
+        self.editor_settings = EditorSettings()
         self._settings = settings
         self._trust = trust
         self._rules = rules
@@ -119,6 +122,7 @@ class Connection:
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the user's configuration."""
         more = [Problem(severity="error", message=message) for message in self._unusable.values()]
+        more += self.editor_settings.problems
         more += [*self._trust.problems(), *self._rules.problems(self._roots)]
         for root in self._roots:
             more += self._workspace_problems(root)
@@ -142,15 +146,19 @@ class Connection:
     def model_in(self, root: Path) -> str | None:
         """The model of new sessions: the client's, else the workspace's, else the user's."""
         chosen = self.options.model if self.options is not None else None
-        return chosen or self.workspace(root).model or self._settings.model
+        return self.editor_settings.model or chosen or self.workspace(root).model or self._settings.model
 
     def mode_in(self, root: Path) -> Mode:
         """The mode of new sessions; a workspace can only make it stricter."""
-        return self.workspace(root).stricter_mode(self.default_mode)
+        return self.workspace(root).stricter_mode(self.editor_settings.stricter_mode(self.default_mode))
 
     def effort_in(self, root: Path) -> Effort | None:
         """The effort of new sessions."""
         return self.workspace(root).effort
+
+    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
+        """The user's checkers that are wanted in it."""
+        return chosen(self._settings.checkers, self.workspace(root).checkers)
 
     def max_turns_in(self, root: Path) -> int | None:
         """How many turns a prompt may take."""
@@ -177,7 +185,8 @@ class Connection:
     @property
     def default_model(self) -> str | None:
         """The model of new sessions."""
-        return (self.options.model if self.options is not None else None) or self._settings.model
+        chosen = self.options.model if self.options is not None else None
+        return self.editor_settings.model or chosen or self._settings.model
 
     @property
     def default_mode(self) -> Mode:
