@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,12 +26,14 @@ from agentd.protocol.events import (
     MessageStart,
     MessageUpdate,
     Notice,
+    PermissionRequested,
     PermissionResolved,
     PromptSettings,
     TodoChanged,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    TurnStart,
 )
 from agentd.protocol.messages import (
     ContentBlock,
@@ -45,50 +47,31 @@ from agentd.protocol.messages import (
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
-from agentd.sessions.house import House
+from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
-from agentd.sessions.questions import Asked, Questions
-from agentd.sessions.queue import PromptQueue
+from agentd.sessions.questions import Asked
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
-from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
-from agentd.workspace.seen import SeenFiles
-from agentd.workspace.shell import Shell
 
 log = logging.getLogger(__name__)
 
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 """Events whose effect waits until they are safe on disk; what the user says is another.
 
-The end of an assistant's message has no effect but through one of these, which follows it."""
+The end of an assistant's message has no effect but through one of these, which follows it: a flush of its
+own would be one more before each tool. Where none follows soon, see `_LONG_WAITS`."""
 
+
+_LONG_WAITS = (PermissionRequested, TurnStart)
+"""Events behind which the run waits for the user or a model server: what it has said so far, an assistant's
+message before its calls are asked about or refused, is brought to the disk meanwhile and holds up nothing."""
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What all runs of a session stand on.
-
-    `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
-    were before.
-    """
-
-    root: Path
-    log: SessionLog
-    house: House
-    questions: Questions
-    shell: Shell
-    prompt_watch: PromptWatch
-    queue: PromptQueue
-    checkpoints: Checkpoints
-    seen: SeenFiles = field(default_factory=SeenFiles)
-    told: set[str] = field(default_factory=set)
 
 
 class Run(SessionConversation):
@@ -312,6 +295,8 @@ class Run(SessionConversation):
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
+        elif isinstance(event, _LONG_WAITS) and self.is_safe:
+            self._house.start_soon(self._log.flush)
         if opens:
             self.is_safe = True
             self.accepted.set()
