@@ -15,6 +15,7 @@ from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import initialize_result
 from agentd.protocol.documents import DocumentDiagnostics, FocusParams
 from agentd.protocol.errors import RpcError
+from agentd.protocol.wire import Encoded
 from agentd.server.configuration import ConfigurationParams, EditorConfiguration
 from agentd.server.connection import (
     Connection,
@@ -209,7 +210,9 @@ class Methods:
         root = self.connection.root(params.workspace_uri) if params.workspace_uri is not None else None
         return await self.sessions.listing(params, root)
 
-    async def session_get(self, params: wire.SessionGetParams, request: Request) -> wire.SessionGetResult:
+    async def session_get(
+        self, params: wire.SessionGetParams, request: Request
+    ) -> wire.SessionGetResult | Encoded:
         """A session and its messages."""
         result = await self.sessions.get(params)
         self.face.release(params.session_id)  # what it tells must not come again behind it
@@ -274,10 +277,14 @@ class Methods:
 
     async def status(self, params: wire.Empty, request: Request) -> wire.StatusResult:
         """How the daemon does."""
-        infos = [session.info for session in self.sessions.opened]
         sessions = tuple(
-            wire.SessionStatus(session_id=info.session_id, state=info.state, last_activity_at=info.updated_at)
-            for info in infos
+            wire.SessionStatus(
+                session_id=(info := session.info).session_id,
+                state=info.state,
+                last_activity_at=info.updated_at,
+                instructions=session.state.instructions,
+            )
+            for session in self.sessions.opened
         )
         return wire.StatusResult(
             version=__version__,

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,11 +26,14 @@ from agentd.protocol.events import (
     MessageStart,
     MessageUpdate,
     Notice,
+    PermissionRequested,
     PermissionResolved,
     PromptSettings,
     TodoChanged,
+    ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    TurnStart,
 )
 from agentd.protocol.messages import (
     ContentBlock,
@@ -45,50 +48,31 @@ from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
 from agentd.sessions.focus import focus_note
-from agentd.sessions.house import House
+from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
-from agentd.sessions.questions import Asked, Questions
-from agentd.sessions.queue import PromptQueue
+from agentd.sessions.questions import Asked
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
-from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
-from agentd.workspace.seen import SeenFiles
-from agentd.workspace.shell import Shell
 
 log = logging.getLogger(__name__)
 
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 """Events whose effect waits until they are safe on disk; what the user says is another.
 
-The end of an assistant's message has no effect but through one of these, which follows it."""
+The end of an assistant's message has no effect but through one of these, which follows it: a flush of its
+own would be one more before each tool. Where none follows soon, see `_LONG_WAITS`."""
 
+
+_LONG_WAITS = (PermissionRequested, TurnStart)
+"""Events behind which the run waits for the user or a model server: what it has said so far, an assistant's
+message before its calls are asked about or refused, is brought to the disk meanwhile and holds up nothing."""
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What all runs of a session stand on.
-
-    `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
-    were before.
-    """
-
-    root: Path
-    log: SessionLog
-    house: House
-    questions: Questions
-    shell: Shell
-    prompt_watch: PromptWatch
-    queue: PromptQueue
-    checkpoints: Checkpoints
-    seen: SeenFiles = field(default_factory=SeenFiles)
-    told: set[str] = field(default_factory=set)
 
 
 class Run(SessionConversation):
@@ -117,6 +101,7 @@ class Run(SessionConversation):
         self.is_safe = False  # whether its prompt is safe in the journal
         self._has_user_message = bool(blocks)
         self._steers: dict[str, str] = {}  # messages that say a steer -> its prompt
+        self._said = params.prompt_id  # the prompt that was said last, to which changes of files belong
         self.over = False  # whether its last event is journaled
         user = None
         if blocks:
@@ -135,7 +120,9 @@ class Run(SessionConversation):
         """The task of the run. However it goes, `result` is set in the end; whoever drives it says `done`."""
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
-            await self.look_for_instructions(_worked_in(self._blocks, self._root))
+            await self.look_for_instructions(self._worked_in())
+            if self._ground.shell.background.running:
+                await self._checkpoint().look_beside(self._root, begins=True)
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:
@@ -242,13 +229,19 @@ class Run(SessionConversation):
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
             checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
-            checkpoint=PromptCheckpoint(
-                self._ground.checkpoints,
-                self.prompt_id,
-                self._looks,
-                self._tell_once,
-                hidden=self._house.spills.parent if self._house.spills is not None else None,
-            ),
+            checkpoint=self._checkpoint(),
+        )
+
+    def _checkpoint(self) -> PromptCheckpoint:
+        house = self._house
+        return PromptCheckpoint(
+            self._ground.checkpoints,
+            self._said,
+            self._looks,
+            self._tell_once,
+            hidden=house.spills.parent if house.spills is not None else None,
+            git=house.git(self._ground.root) if house.git is not None else None,
+            writers=house.writers,
         )
 
     def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:
@@ -274,6 +267,15 @@ class Run(SessionConversation):
         """Run something that may outlive the run."""
         self._house.start_soon(function, *args)
 
+    def _worked_in(self) -> tuple[str, ...]:
+        """The folder that the conversation is about: that of the file that a prompt last referred to.
+
+        It stays until another is referred to, also after a restart, so that requests begin with the same.
+        """
+        before = (m.content for m in reversed(self.transcript) if isinstance(m, UserMessage))
+        folders = (_folder_of(blocks, self._root) for blocks in (self._blocks, *before))
+        return next((folder for folder in folders if folder is not None), ())
+
     def _tell_of_instructions(self) -> None:
         """A word on instructions that are not heeded, once for each."""
         for problem in self._instructions.problems:
@@ -289,7 +291,11 @@ class Run(SessionConversation):
             self._live.follow(event)
             return
         if isinstance(event, AgentEnd):
+            with anyio.move_on_after(LOOK_SECONDS, shield=True):
+                await self._checkpoint().look_beside(self._root)
             await self._tell_changed_files()
+        if isinstance(event, AgentEnd | ToolExecutionEnd) and (notice := self._ground.checkpoints.notice):
+            self._tell_once(notice, "warning")
         elif isinstance(event, AgentStart) and (files := self._instructions.uris(trusted=self.is_trusted)):
             event = AgentStart(prompt=event.prompt.model_copy(update={"instructions": files}))
         self._record(event, private)
@@ -301,6 +307,8 @@ class Run(SessionConversation):
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
+        elif isinstance(event, _LONG_WAITS) and self.is_safe:
+            self._house.start_soon(self._log.flush)
         if opens:
             self.is_safe = True
             self.accepted.set()
@@ -329,6 +337,7 @@ class Run(SessionConversation):
             steer = self._steers.get(event.message.message_id)
         if steer is not None:
             own = {"steer": steer}
+            self._said = steer
         self._log.record(event, self.prompt_id, **own, **private)
         self.over = isinstance(event, AgentEnd)
         queue.took(self.prompt_id, steer if isinstance(event, MessageEnd) else None)
@@ -405,15 +414,15 @@ def _in_the_end(files: Sequence[ChangedFile], on_disk: Collection[str]) -> tuple
     )
 
 
-def _worked_in(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...]:
-    """The folder of the workspace that a prompt is about, by the first file that it refers to."""
+def _folder_of(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...] | None:
+    """The folder of the first file of the workspace that a prompt refers to, None where it refers to none."""
     for block in blocks:
         if isinstance(block, ResourceContent):
             with suppress(UriError):
                 path = path_of(block.uri)
                 if path.is_relative_to(root):
                     return path.relative_to(root).parent.parts
-    return ()
+    return None
 
 
 def _is_from_user(event: DurableEvent) -> bool:

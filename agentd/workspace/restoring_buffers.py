@@ -12,8 +12,9 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from agentd.workspace.checkpoints import Change, Checkpoints, FileState, same_content, state_of
+from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.editor import Applied, BufferEdit, Editor
+from agentd.workspace.file_states import Change, FileState, same_content, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.held import Held, held
 from agentd.workspace.paths import Place, WorkspaceError

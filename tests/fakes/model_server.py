@@ -31,6 +31,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -154,6 +155,10 @@ class ModelServer:
         """Wait until that many requests have come."""
         self._wait(lambda: len(self.requests) >= count, timeout, f"{count} requests")
 
+    def wait_for_last(self, timeout: float = DEADLINE) -> None:
+        """Wait until the last response of the script was asked for."""
+        self._wait(lambda: not self._responses, timeout, "request for the last response")
+
     def wait_for_disconnects(self, count: int = 1, timeout: float = DEADLINE) -> None:
         """Wait until that many answers were left by the client before their end."""
         self._wait(lambda: self.disconnects >= count, timeout, f"{count} disconnects")
@@ -218,6 +223,10 @@ class _Exchange(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # a delta must not wait for the acknowledgement of the one before
 
+    def handle(self) -> None:
+        with suppress(ConnectionResetError):  # a client that was killed between two requests
+            super().handle()
+
     def log_message(self, format: str, *args: object) -> None:
         pass
 
@@ -226,7 +235,11 @@ class _Exchange(BaseHTTPRequestHandler):
         return self.server.model_server  # type: ignore[attr-defined, no-any-return]  # set by ModelServer
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        length = int(self.headers.get("content-length") or 0)
+        raw = self.rfile.read(length)
+        if len(raw) < length:  # killed while it sent this: no request
+            self._leave()
+            return
         try:
             body = json.loads(raw)
         except ValueError:

@@ -12,6 +12,7 @@ import anyio.lowlevel
 from agent.event_order import AnyEvent, assert_whole_run
 from agent.loop_host import FakeTool
 from anyio.abc import TaskGroup
+from fakes import every_server
 
 from agentd.agent.host import Engine
 from agentd.config.checker_settings import Checker
@@ -22,7 +23,8 @@ from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import EventNotification, SessionChanged
 from agentd.protocol.messages import CommandSubject, Effort, PermissionRequest
-from agentd.protocol.methods import PermissionAnswer, PromptParams, SessionNewParams
+from agentd.protocol.methods import PermissionAnswer, PromptParams, SessionGetResult, SessionNewParams
+from agentd.protocol.wire import Encoded
 from agentd.providers.base import Model, Provider
 from agentd.providers.scripted import Scripted
 from agentd.sessions.house import House
@@ -34,6 +36,12 @@ from agentd.tools.base import Toolbox
 from agentd.workspace.editor import Disk
 
 COMMAND = CommandSubject(command="make", cwd="/w")
+
+
+def page_of(answer: SessionGetResult | Encoded | None) -> SessionGetResult:
+    """What a reading answers, also where it comes as the journal holds it."""
+    assert answer is not None
+    return SessionGetResult.model_validate_json(answer.body) if isinstance(answer, Encoded) else answer
 
 
 class FakeFace:
@@ -199,6 +207,8 @@ async def home(folder: Path, *tools: FakeTool, seconds: float = 30) -> AsyncIter
             finally:
                 with anyio.CancelScope(shield=True):
                     await living.close()
+                for request in living.engines.scripted.requests:
+                    every_server.note(request)
                 tasks.cancel_scope.cancel()
 
 
