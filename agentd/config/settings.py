@@ -171,8 +171,8 @@ def _settings(
     rules = command_rules(top)
     retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
     compaction = compaction_settings(top.table("compaction"))
-    checkers = checker_settings(top.table("checkers"))
     checkpoints = checkpoint_settings(top.table("checkpoints"))
+    checkers = checker_settings(top.table("checkers"))
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
     origins = {

@@ -57,6 +57,27 @@ FEATURES: dict[str, Any] = {
 }
 """Optional parts of the protocol that work in this version."""
 
+COMMANDS = (
+    "agentd.prompt",
+    "agentd.fix",
+    "agentd.edit",
+    "agentd.explain",
+    "agentd.test",
+    "agentd.cancel",
+    "agentd.approve",
+    "agentd.reject",
+    "agentd.showTranscript",
+    "agentd.showDiff",
+    "agentd.undo",
+    "agentd.newSession",
+    "agentd.setModel",
+    "agentd.setMode",
+)
+"""What `workspace/executeCommand` takes."""
+
+ACTION_KINDS = ("quickfix", "refactor.rewrite", "source")
+"""The kinds of code actions that are offered."""
+
 MAX_PROCESS_ID = 2**31 - 1
 """LSP's largest integer; no system has a process beyond it."""
 
@@ -75,6 +96,8 @@ def initialize_result(position_encoding: str) -> dict[str, Any]:
             "positionEncoding": position_encoding,
             "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
             "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+            "codeActionProvider": {"codeActionKinds": list(ACTION_KINDS)},
+            "executeCommandProvider": {"commands": list(COMMANDS)},
             "experimental": {
                 "agentd": {
                     "protocol": PROTOCOL,

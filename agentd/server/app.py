@@ -22,6 +22,7 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized
 from agentd.providers.apis import open_provider, open_recorded
 from agentd.providers.base import Headers, Provider
+from agentd.server.commands import Commands
 from agentd.server.configuration import EditorConfiguration
 from agentd.server.connection import Connection
 from agentd.server.door import Door
@@ -32,6 +33,7 @@ from agentd.server.lifetime import Lifetime
 from agentd.server.log import set_up_log
 from agentd.server.methods import Methods
 from agentd.server.outbox import Outbox
+from agentd.server.shown import Shown
 from agentd.server.start import Start
 from agentd.server.stdin import read_frames
 from agentd.sessions.engines import ConfiguredEngines
@@ -202,5 +204,7 @@ def _assemble(
     methods = Methods(
         connection, face, house, engines, sessions, lifetime, door, start.secrets, editor, configuration
     )
-    door.serve(methods.requests(), methods.notices(), language_server.take)
+    commands = Commands(methods, Shown(door, lambda: connection.client), editor)
+    requests = {**methods.requests(), **commands.requests()}
+    door.serve(requests, methods.notices(), language_server.take)
     return _Server(door, lifetime, sessions, engines, editor, sandbox)

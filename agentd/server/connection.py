@@ -28,6 +28,7 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import ClientOptions, Problem
 from agentd.protocol.wire import Many, Wire, absent
+from agentd.server.client_profile import ClientProfile
 from agentd.server.parsing import validate
 from agentd.workspace.paths import WorkspaceError, path_of
 
@@ -48,6 +49,7 @@ class InitializeParams(Wire):
     root_path: str | None = absent()
     workspace_folders: Many[WorkspaceFolder] | None = absent()
     capabilities: dict[str, Any]
+    client_info: Any = None
     initialization_options: Any = None
     trace: Any = None
 
@@ -105,6 +107,7 @@ class Connection:
         self.trusted: bool | None = None  # the client's own word on its workspace; None: it has said nothing
         self.options: ClientOptions | None = None
         self.editor_settings = EditorSettings()
+        self.client = ClientProfile()
         self._settings = settings
         self._trust = trust
         self._rules = rules
@@ -197,6 +200,7 @@ class Connection:
     def open(self, params: InitializeParams, options: ClientOptions | None) -> None:
         """Take what `initialize` says."""
         self.options = options
+        self.client = ClientProfile.of(params.capabilities, params.client_info)
         self.trusted = options.trusted if options is not None else None
         folders = params.workspace_folders
         if folders is None and params.root_uri is not None:
@@ -222,6 +226,12 @@ class Connection:
             except RpcError as error:  # the editor may show folders that agentd cannot work in
                 log.warning("%s", error.message)
                 self._unusable[folder.uri] = error.message
+
+    def root_of(self, path: Path) -> Path | None:
+        """The client's innermost workspace folder that holds a file; None where none does."""
+        path = Path(os.path.realpath(path))
+        holding = [root for root in self._folders.values() if path.is_relative_to(root)]
+        return max(holding, key=lambda root: len(root.parts), default=None)
 
     def root(self, workspace_uri: str | None) -> Path:
         """The workspace folder a request is about. Raises `RpcError` where that is not clear."""

@@ -133,7 +133,7 @@ class Methods:
     ) -> wire.PromptResult | wire.PromptAccepted:
         """Run a prompt in the session it names, else in the workspace's latest, else in a new one."""
         await self.house.find_out(params.mode, self.connection.default_mode)
-        session = await self._session_for(params)
+        session = await self.session_for(params)
         self.sessions.used(session)
         if params.work_done_token is None or params.wait != "completed":
             return await session.prompt(params, lambda taken: request.on_cancel(taken.cancel))
@@ -158,7 +158,8 @@ class Methods:
                 self.tokens.remove(token, taken.cancel)
             progress.end()
 
-    async def _session_for(self, params: wire.PromptParams) -> Session:
+    async def session_for(self, params: wire.PromptParams) -> Session:
+        """The session of a prompt: the one it names, else its workspace's latest, else a new one."""
         if params.session_id is not None:
             session = await self.sessions.open(params.session_id)
             if (

@@ -124,9 +124,9 @@ class Rewinding:
 
     async def _files(self, wants: Sequence[Wanted]) -> tuple[Restoration, ...]:
         editor = self._house.editor
-        buffers, others = await plan_buffers(editor, self._checkpoints, self._root, wants)
-        dirty = frozenset(await editor.dirty_paths())
         try:
+            buffers, others = await plan_buffers(editor, self._checkpoints, self._root, wants)
+            dirty = frozenset(await editor.dirty_paths())
             found = await anyio.to_thread.run_sync(
                 restoring.plan, self._checkpoints, self._root, others, dirty
             )
@@ -138,9 +138,9 @@ class Rewinding:
         rewind_id = self._house.sources.new_id("r")
         notes, todo = self._house.write_notes, self._log.state.todo
         steps = [step for step in plan.steps if not isinstance(step, BufferStep)]
-        buffers = Buffers(self._house.editor, self._checkpoints, rewind_id)
         for step in steps:
             self._house.writers.note(step.place.path, self._checkpoints, step.to)
+        buffers = Buffers(self._house.editor, self._checkpoints, rewind_id)
         try:
             await buffers.restore([step for step in plan.steps if isinstance(step, BufferStep)])
             if steps:
