@@ -202,5 +202,5 @@ def file_of(uri: str) -> Path | None:
     """The file of a document, resolved as tools resolve it; None for one that is no file."""
     try:
         return Path(os.path.realpath(path_of(uri)))
-    except WorkspaceError:
+    except (WorkspaceError, ValueError):  # the latter for what no name can hold
         return None

@@ -117,6 +117,7 @@ def test_a_clean_document_that_the_editor_has_not_reloaded_leaves_the_disk_in_th
     daemon: Daemon, shared_home: Home
 ) -> None:
     with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        assert editor.agent_reads() == "one\ntwo\nthree", "the daemon knows that it is clean"
         editor.path.write_text("a command wrote this\n")
         assert editor.agent_reads() == "a command wrote this"
         editor.results(READ, replace("command", "tool"))
