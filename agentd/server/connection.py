@@ -119,8 +119,8 @@ class Connection:
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the user's configuration."""
         more = [Problem(severity="error", message=message) for message in self._unusable.values()]
-        more += [*self._trust.problems(), *self._rules.problems(self._roots)]
-        for root in self._roots:
+        more += [*self._trust.problems(), *self._rules.problems(self.roots)]
+        for root in self.roots:
             more += self._workspace_problems(root)
         return (*self._settings.problems, *more)
 
@@ -157,7 +157,8 @@ class Connection:
         return self.workspace(root).max_turns
 
     @property
-    def _roots(self) -> tuple[Path, ...]:
+    def roots(self) -> tuple[Path, ...]:
+        """The client's workspace folders, and those that a request has named."""
         return tuple(dict.fromkeys((*self._folders.values(), *self._files)))
 
     def _workspace_problems(self, root: Path) -> tuple[Problem, ...]:
