@@ -13,7 +13,13 @@ from sessions.session_home import Home, assert_whole_journal, calling, home, pro
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import AgentEnd, AgentStart, EventNotification, Notice
-from agentd.protocol.messages import AssistantMessage, CommandContent, ImageContent, ResourceContent, TextContent
+from agentd.protocol.messages import (
+    AssistantMessage,
+    CommandContent,
+    ImageContent,
+    ResourceContent,
+    TextContent,
+)
 from agentd.protocol.methods import (
     Problem,
     PromptAccepted,
