@@ -9,7 +9,7 @@ project's.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -17,7 +17,7 @@ from typing import Any, Literal, cast, get_args
 from agentd.config import front_matter
 from agentd.config.front_matter import FrontMatterError
 from agentd.config.settings import MODEL_ID
-from agentd.config.toml_table import meant, shown
+from agentd.config.toml_table import shown
 from agentd.config.workspace_settings import FOLDER as WORKSPACE_FOLDER
 from agentd.protocol.messages import Mode
 from agentd.protocol.methods import CommandInfo, Problem
@@ -123,7 +123,7 @@ class Commands:
         more = ""
         if not self._trusted and self._workspaces.has(name):
             more = f" The workspace has one ({WORKSPACE_FOLDER}/{where}), which counts once you trust it."
-        raise CommandError(f"There is no command {shown('/' + name)}{meant(name, known)}.{more}")
+        raise CommandError(f"There is no command {shown('/' + name)}.{_meant(name, known)}{more}")
 
     def catalogue(self) -> Catalogue:
         """All of them, by name, and what is wrong. One broken file stands in the way of no other."""
@@ -145,6 +145,14 @@ class Commands:
             message = f"{path} is not read: the workspace is not trusted."
             problems.append(Problem(severity="info", message=message, uri=path.as_uri()))
         return Catalogue(tuple(found[name] for name in sorted(found)), tuple(problems))
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    """The names near a wrong one, in words."""
+    import difflib  # only for a name that is wrong
+
+    near = difflib.get_close_matches(name.casefold(), sorted(known), n=3)
+    return f" Did you mean {' or '.join(f'/{each}' for each in near)}?" if near else ""
 
 
 def _add(found: dict[str, Command], problems: list[Problem], shelf: "_Shelf", name: str) -> None:
