@@ -100,7 +100,7 @@ class References:
         self._context = context
         self._judge = judge
         self._telling = Telling()
-        self._told: set[tuple[Path | str, tuple[int, int] | None]] = set()
+        self._told: set[Reference] = set()
         self._room = MAX_BYTES
 
     async def tell(self, parts: Sequence[ContentBlock | Template]) -> Telling:
@@ -119,23 +119,27 @@ class References:
 
     async def _add(self, reference: Reference) -> None:
         """Show a reference, once."""
-        key = (reference.path if reference.text is None else reference.text, reference.lines)
-        if key in self._told:
+        if reference in self._told:
             return
-        self._told.add(key)
+        self._told.add(reference)
         place = len(self._telling.groups)
         self._telling.groups.append(await self._shown(reference, place))
 
     async def _shown(self, reference: Reference, place: int) -> tuple[ResultBlock, ...]:
+        try:
+            return await self._read(reference, place)
+        except WorkspaceError as error:
+            return _not_shown(reference, str(error))
+        except OSError as error:
+            return _not_shown(reference, error.strerror or "it cannot be read")
+
+    async def _read(self, reference: Reference, place: int) -> tuple[ResultBlock, ...]:
         if reference.text is not None:
             return self._fitting(reference, _given(reference, reference.text), "as the editor sent it")
         seen = SeenFiles()
         context = replace(self._context, seen=seen)
-        try:
-            is_folder = await in_thread(_is_folder, context.root, reference.path)
-            action = await _action(reference, context, is_folder=is_folder)
-        except WorkspaceError as error:
-            return _not_shown(reference, str(error))
+        is_folder = await in_thread(_is_folder, context.root, reference.path)
+        action = await _action(reference, context, is_folder=is_folder)
         proposal = Proposal("read_file", "read", action.subject, action.secret)
         decision = self._judge(proposal)
         if not isinstance(decision, Allow | Ask):

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 _MENTION = re.compile(
     r"""
     (?<![^\s(\[{"'`])@                         # at the start of a word, perhaps in brackets or quotes
-    (?: "(?P<quoted>[^"\n]+)"(?P<lines>:\d[\d-]*)?
-      | (?P<plain>[^\s"@]\S*)
+    (?: "(?P<quoted>[^"\n]{1,4096})"(?P<lines>:\d[\d-]*)?
+      | (?P<plain>[^\s"@]\S{0,4095})
     )
     """,
     re.VERBOSE,
 )
 _LINES = re.compile(r"(?P<path>.+):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?")
 _SEEMING_LINES = re.compile(r":[\d-]+$")
+_MOST_PUNCTUATION = 8  # characters behind a name
 _PUNCTUATION = ".,;:!?)]}\"'`>"
 _SUFFIXES = re.compile(
     r"bash|c|cc|cfg|cpp|cs|css|csv|go|h|hpp|html|ini|ipynb|java|jpe?g|jsx?|jsonl?|kt|lock|lua|md|mjs|pdf|php|png"
@@ -68,11 +69,11 @@ def mentions(text: str, exists: Callable[[str], bool]) -> list[Mention]:
 
 def _readings(written: str) -> Iterator[Mention]:
     """What a word may name: all of it, or without lines, or without the punctuation that follows it."""
-    while written:
+    for _ in range(_MOST_PUNCTUATION):
         yield Mention(written)
         if (with_lines := _with_lines(written)) is not None:
             yield with_lines
-        if written[-1] not in _PUNCTUATION:
+        if written[-1] not in _PUNCTUATION or len(written) == 1:
             return
         written = written[:-1]
 

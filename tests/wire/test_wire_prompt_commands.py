@@ -471,3 +471,37 @@ def test_a_built_in_command_is_kept_over_a_restart(home: Home) -> None:
     chat.run("second", promptId="after")
     assert said(home) == ["first", "second"]
     assert [m["role"] for m in home.model_requests()[-1]["messages"]] == ["user", "assistant", "user"]
+
+
+def test_a_daemon_that_is_killed_in_a_built_in_command_leaves_nothing_of_it_to_the_model(home: Home) -> None:
+    daemon = home.start()
+    model = home.script(reply("one"), reply("two"), {"content": [], "hang": True})
+    chat = Chat(daemon, home.workspace(), model=model)
+    chat.run("first")
+    chat.run("second")
+    chat.start([command("compact")])
+    chat.event("compaction_start")
+    daemon.kill()
+    chat.daemon = home.start()
+    chat.run("third", promptId="after", model=home.script(reply("three")))
+    assert said(home) == ["first", "second", "third"]
+
+
+def test_the_users_folder_of_commands_may_lie_elsewhere_but_no_file_may_lead_out_of_it(home: Home) -> None:
+    dotfiles = home.path / "dotfiles"
+    put(dotfiles, "fix.md", "Fix it.")
+    put(home.path, "outside.md", "Not a command.")
+    (dotfiles / "out.md").symlink_to(home.path / "outside.md")
+    (dotfiles / "loop").symlink_to(dotfiles)
+    (home.config.parent / "commands").symlink_to(dotfiles)
+    daemon, root = home.start(), home.workspace()
+    assert [name for name, each in listed(daemon, root).items() if each["source"] == "user"] == ["fix"]
+
+
+def test_too_long_an_expansion_is_refused(home: Home) -> None:
+    users(home, "bomb.md", "$ARGUMENTS" * 5000)
+    chat = Chat(home.start(), home.workspace(), model=home.script())
+    params = chat.prompt_params([command("bomb", "x" * 100_000)])
+    refused = chat.daemon.refused("agentd/prompt", params)
+    assert refused["message"].startswith("/prompt/0/arguments: ")
+    assert chat.daemon.serves()
