@@ -300,3 +300,43 @@ def test_a_part_of_a_file_that_was_shown_does_not(home: Home, lines: tuple[int, 
     )
     chat.run(about(refer(root / "note.txt", lines)))
     assert (root / "note.txt").read_text() == content
+
+
+def test_each_secret_has_a_question_and_an_answer_of_its_own(home: Home) -> None:
+    root = with_secret(home)
+    (root / "server.pem").write_text("hidden-in-pem\n")
+    daemon = home.start()
+    chat = Chat(daemon, root, model=home.script(reply("ok")), mode="ask")
+    request = chat.start(about(refer(root / ".env"), refer(root / "server.pem")))
+    first = question(chat)
+    since = len(daemon.messages)
+    daemon.answer(first, {"optionId": "reject_once"})
+    daemon.answer(daemon.asked(ASK, since), {"optionId": "allow_once"})
+    chat.result(request)
+    env, key = shown(home)
+    assert "the user has not allowed" in env
+    assert "hidden-in-pem" in key
+
+
+def test_a_question_is_idle_once_the_mode_is_full(home: Home) -> None:
+    root = with_secret(home)
+    daemon = home.start("--allow-full")
+    chat = Chat(daemon, root, model=home.script(reply("ok")), mode="ask")
+    request = chat.start(about(refer(root / ".env")))
+    question(chat)
+    daemon.call("agentd/session/update", {"sessionId": chat.id, "mode": "full"})
+    assert chat.result(request)["text"] == "ok"
+    assert "hidden-in-env" in shown(home)[0]
+
+
+def test_what_the_model_is_shown_reaches_no_client_by_any_way(home: Home) -> None:
+    root = home.workspace(note_txt="canary-of-the-file\n")
+    daemon = home.start()
+    chat = Chat(daemon, root, model=home.script(reply("ok")))
+    chat.run(about(refer(root / "note.txt")))
+    assert b"canary-of-the-file" in home.journal()
+    daemon.kill()
+    chat.daemon = home.start()
+    for method in ("get", "attach", "export", "fork"):
+        chat.daemon.call(f"agentd/session/{method}", {"sessionId": chat.id})
+    assert "canary-of-the-file" not in json.dumps([*daemon.messages, *chat.daemon.messages])
