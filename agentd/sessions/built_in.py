@@ -190,11 +190,12 @@ class BuiltIn:
         rewinding = Rewinding(place.root, self._log, self._house, place.checkpoints, place.seen)
         changes = await anyio.to_thread.run_sync(place.checkpoints.changes)
         changed = {change.origin for change in changes if not change.is_rewind}
-        prompts = [each for each in reversed(self._log.state.begun) if each in changed]
+        state = self._log.state
+        prompts = [each for each in reversed(state.begun) if each in changed and each in state.starts]
         stuck: Sequence[RewoundFile] = ()
         for prompt_id in prompts[:_MOST_LOOKED_AT]:
             params = SessionRewindParams(
-                session_id=self._log.state.session_id, prompt_id=prompt_id, scope="files", dry_run=True
+                session_id=state.session_id, prompt_id=prompt_id, scope="files", dry_run=True
             )
             found = (await rewinding.run(params)).files
             if any(file.conflict is None for file in found):

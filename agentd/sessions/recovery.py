@@ -31,8 +31,8 @@ from agentd.protocol.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agentd.sessions.open_run import OpenRun
 from agentd.sessions.prompts import built_in
-from agentd.sessions.state import OpenRun
 
 OUTCOME_UNKNOWN = "Outcome unknown: the daemon stopped while this ran."
 

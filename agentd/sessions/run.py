@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -30,11 +30,14 @@ from agentd.protocol.events import (
     MessageStart,
     MessageUpdate,
     Notice,
+    PermissionRequested,
     PermissionResolved,
     PromptSettings,
     TodoChanged,
+    ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    TurnStart,
 )
 from agentd.protocol.messages import (
     ContentBlock,
@@ -49,52 +52,33 @@ from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.built_in import BuiltIn, Place
 from agentd.sessions.conversation import SessionConversation
-from agentd.sessions.house import House
+from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
-from agentd.sessions.questions import Asked, Questions
-from agentd.sessions.queue import PromptQueue
+from agentd.sessions.questions import Asked
 from agentd.sessions.recovery import changed_files
 from agentd.sessions.user_words import UserWords, Ways
 from agentd.sessions.words import Words
 from agentd.tools.base import Action, Channel, LiveOutput, Tool, ToolContext
-from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
-from agentd.workspace.seen import SeenFiles
-from agentd.workspace.shell import Shell
 
 log = logging.getLogger(__name__)
 
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 """Events whose effect waits until they are safe on disk; what the user says is another.
 
-The end of an assistant's message has no effect but through one of these, which follows it."""
+The end of an assistant's message has no effect but through one of these, which follows it: a flush of its
+own would be one more before each tool. Where none follows soon, see `_LONG_WAITS`."""
 
+
+_LONG_WAITS = (PermissionRequested, TurnStart)
+"""Events behind which the run waits for the user or a model server: what it has said so far, an assistant's
+message before its calls are asked about or refused, is brought to the disk meanwhile and holds up nothing."""
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What all runs of a session stand on.
-
-    `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
-    were before.
-    """
-
-    root: Path
-    log: SessionLog
-    house: House
-    questions: Questions
-    shell: Shell
-    prompt_watch: PromptWatch
-    queue: PromptQueue
-    checkpoints: Checkpoints
-    seen: SeenFiles = field(default_factory=SeenFiles)
-    told: set[str] = field(default_factory=set)
 
 
 class Run(SessionConversation):
@@ -137,6 +121,7 @@ class Run(SessionConversation):
         self.is_safe = False  # whether its prompt is safe in the journal
         self._has_user_message = bool(blocks)
         self._steers: dict[str, str] = {}  # messages that say a steer -> its prompt
+        self._said = params.prompt_id  # the prompt that was said last, to which changes of files belong
         self.over = False  # whether its last event is journaled
         self._before = anyio.CancelScope()  # what comes before the first event
         self._compacted: CompactionEnd | None = None
@@ -157,6 +142,8 @@ class Run(SessionConversation):
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
             await self.look_for_instructions(_worked_in(self._blocks, self._root))
+            if self._ground.shell.background.running:
+                await self._checkpoint().look_beside(self._root, begins=True)
             with self._before:
                 await (
                     self._built_in.perform() if self._built_in is not None else self._user_words.find_out()
@@ -267,13 +254,19 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
-            checkpoint=PromptCheckpoint(
-                self._ground.checkpoints,
-                self.prompt_id,
-                self._looks,
-                self._tell_once,
-                hidden=self._house.spills.parent if self._house.spills is not None else None,
-            ),
+            checkpoint=self._checkpoint(),
+        )
+
+    def _checkpoint(self) -> PromptCheckpoint:
+        house = self._house
+        return PromptCheckpoint(
+            self._ground.checkpoints,
+            self._said,
+            self._looks,
+            self._tell_once,
+            hidden=house.spills.parent if house.spills is not None else None,
+            git=house.git(self._ground.root) if house.git is not None else None,
+            writers=house.writers,
         )
 
     def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:
@@ -328,9 +321,12 @@ class Run(SessionConversation):
             self._live.follow(event)
             return
         if isinstance(event, AgentEnd):
+            with anyio.move_on_after(LOOK_SECONDS, shield=True):
+                await self._checkpoint().look_beside(self._root)
             await self._tell_changed_files()
-        else:
-            event = self._completed(event)
+        if isinstance(event, AgentEnd | ToolExecutionEnd) and (notice := self._ground.checkpoints.notice):
+            self._tell_once(notice, "warning")
+        event = self._completed(event)
         self._record(event, private)
         self._live.follow(event)
         for watch in self._watchers:
@@ -340,6 +336,8 @@ class Run(SessionConversation):
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
+        elif isinstance(event, _LONG_WAITS) and self.is_safe:
+            self._house.start_soon(self._log.flush)
         if opens:
             self.is_safe = True
             self.accepted.set()
@@ -384,6 +382,7 @@ class Run(SessionConversation):
             steer = self._steers.get(event.message.message_id)
         if steer is not None:
             own = {"steer": steer}
+            self._said = steer
         self._log.record(event, self.prompt_id, **own, **private)
         self.over = isinstance(event, AgentEnd)
         queue.took(self.prompt_id, steer if isinstance(event, MessageEnd) else None)

@@ -30,6 +30,7 @@ from agentd.sessions.dispatcher import Dispatcher, Stop
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
 from agentd.sessions.log import SessionLog, refusing
+from agentd.sessions.prompts import title_of_text
 from agentd.sessions.questions import Questions
 from agentd.sessions.replay import ReplayReader
 from agentd.sessions.state import SessionState
@@ -159,6 +160,8 @@ class Session:
             self._house.engines.engine(params.model, params.effort)
         fields = ("title", "model", "mode", "effort")
         changes = {name: getattr(params, name) for name in fields if getattr(params, name) is not None}
+        if params.title is not None:
+            changes["title"] = title_of_text(params.title)
         if changes:
             changed = self.info.model_copy(update={**changes, "seq": self._state.seq + 1})
             with refusing():

@@ -83,6 +83,34 @@ def read_if_present(place: Place) -> Snapshot | None:
         return None
 
 
+def read_entry(place: Place) -> Snapshot | None:
+    """The file, or the link itself, whose content is where it leads; None where there is neither.
+
+    A folder is neither, and where no folder is on the way there is nothing. Raises WorkspaceError.
+    """
+    try:
+        folder = directory(place.root, place.parts[:-1])
+        with folder as parent, _explained(place):
+            status = os.stat(place.parts[-1], dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                return Snapshot(os.fsencode(os.readlink(place.parts[-1], dir_fd=parent)), status)
+            return None if stat.S_ISDIR(status.st_mode) else read_in(parent, place)
+    except MissingFile:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
+            return None
+        raise os_error(place, error) from error
+
+
+def write_link(place: Place, target: bytes) -> None:
+    """Make a link where nothing is, and the folders that it lies in. Raises WorkspaceError."""
+    with _explained(place):
+        _make_parents(place)
+        with _parent(place) as (parent, name):
+            os.symlink(os.fsdecode(target), name, dir_fd=parent)
+
+
 def write(
     place: Place,
     data: bytes,
@@ -119,8 +147,13 @@ def write(
 
 
 def remove(place: Place, before: Snapshot, notes: WriteNotes = _NO_NOTES) -> None:
-    """Remove the file, which was `before`. Raises WorkspaceError, `stale` when it is that no more."""
+    """Remove the file or link, which was `before`. Raises WorkspaceError, `stale` when it is that no more."""
     with _explained(place), _parent(place) as (parent, name):
+        if stat.S_ISLNK(before.status.st_mode):
+            if os.fsencode(os.readlink(name, dir_fd=parent)) != before.data:
+                raise stale(place)
+            os.unlink(name, dir_fd=parent)
+            return
         notes.note(place.root, place.parts[:-1])
         if remove_file(parent, name, before, notes.temporary_name(name)):
             return

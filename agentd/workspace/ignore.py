@@ -109,6 +109,9 @@ class Walk:
                 return True
         return False
 
+    def passed_over(self, parts: Parts) -> None:
+        """The walk has left out this file or folder: for walks that want to know."""
+
     def _below(self, base: Parts, rules: tuple[_Rules, ...], entries: list[_Entry]) -> Iterator[Parts]:
         # A stack rather than recursion: a tree may be deeper than Python's stack.
         pending = [(base, self._with_own(base, rules, entries), iter(entries))]
@@ -121,6 +124,7 @@ class Walk:
             name, is_directory = entry
             parts = (*folder, name)
             if name == ".git" or _ignores(rules, parts, is_directory):
+                self.passed_over(parts)
                 continue
             if not is_directory:
                 yield parts
