@@ -6,7 +6,7 @@ stopped. Requests show neither the command nor its answer; of an undo the model 
 it knows.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from agentd.sessions.file_changes import diff
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.rewinding import Rewinding
+from agentd.sessions.state import SessionState
 from agentd.sessions.words import commands_in
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.paths import path_of
@@ -191,7 +192,8 @@ class BuiltIn:
         changes = await anyio.to_thread.run_sync(place.checkpoints.changes)
         changed = {change.origin for change in changes if not change.is_rewind}
         state = self._log.state
-        prompts = [each for each in reversed(state.begun) if each in changed and each in state.starts]
+        said = state.begun[: _undone_from(state, changed)]
+        prompts = [each for each in reversed(said) if each in changed and each in state.starts]
         stuck: Sequence[RewoundFile] = ()
         for prompt_id in prompts[:_MOST_LOOKED_AT]:
             params = SessionRewindParams(
@@ -218,6 +220,19 @@ class BuiltIn:
         return visible(
             str(path.relative_to(self._place.root) if path.is_relative_to(self._place.root) else path)
         )
+
+
+def _undone_from(state: SessionState, changed: Collection[str]) -> int:
+    """From which prompt on nothing is left to be undone: the last rewind went back there, and none of those
+    that were said since has `changed` files.
+    """
+    last = state.rewound
+    if last is None or last.is_undone or last.scope == "conversation" or last.prompt_id not in state.begun:
+        return len(state.begun)
+    since = state.begun[state.rewinds[last.rewind_id] :]
+    if any(each in changed for each in since):
+        return len(state.begun)
+    return state.begun.index(last.prompt_id)
 
 
 def _told_of_usage(used: Usage) -> str:

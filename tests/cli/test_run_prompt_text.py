@@ -117,7 +117,7 @@ def test_a_built_in_command_asks_no_model(place: Place) -> None:
 def test_a_command_that_there_is_not_says_how_to_mean_text(place: Place) -> None:
     code, _, err = place.run("/modle x")
     assert code == 1
-    assert "Did you mean /model or /mode?" in err
+    assert "Did you mean /mode or /model?" in err
     assert "a blank before the /" in err
     assert place.run(" /modle x")[0] == 0
     assert place.said() == [" /modle x"]

@@ -377,18 +377,21 @@ def test_undo_brings_back_the_files_of_one_prompt_after_the_other_and_tells_the_
     write = [
         reply(tool("write_file", {"file_path": f"{name}.txt", "content": name})) for name in ("one", "two")
     ]
-    responses = [write[0], reply("a"), write[1], reply("b"), reply("c")]
+    write.append(reply(tool("write_file", {"file_path": "three.txt", "content": "three"})))
+    responses = [write[0], reply("a"), write[1], reply("b"), write[2], reply("c"), reply("d")]
     chat = Chat(home.start("--allow-full"), root, model=home.script(*responses), mode="full")
     chat.run("first")
     chat.run("second")
     assert ran(chat, "undo")["text"] == "- `two.txt` is as it was before."
     assert [path.name for path in sorted(root.glob("*.txt"))] == ["note.txt", "one.txt"]
+    chat.run("another way")
+    assert ran(chat, "undo")["text"] == "- `three.txt` is as it was before."
     assert ran(chat, "undo")["text"] == "- `one.txt` is as it was before."
     assert ran(chat, "undo")["text"] == "There are no changes to undo."
     assert not (root / "one.txt").exists()
     chat.run("third")
     assert said(home)[-3:] == [
-        "[The user has taken back what was changed. These files are as they were before: two.txt]",
+        "[The user has taken back what was changed. These files are as they were before: three.txt]",
         "[The user has taken back what was changed. These files are as they were before: one.txt]",
         "third",
     ]
