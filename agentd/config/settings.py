@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from agentd.config.builtin import BUILT_IN
+from agentd.config.checker_settings import Checker, checker_settings
 from agentd.config.checkpoint_settings import CheckpointSettings, checkpoint_settings
 from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
 from agentd.config.compaction_settings import CompactionSettings, compaction_settings
@@ -44,7 +45,7 @@ MODEL_VARIABLE = "AGENTD_MODEL"
 _NO_NAMES = ("scripted",)
 _TOP = (
     "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "compaction", "retention_days",
-    "providers", "environment", "checkpoints",
+    "providers", "environment", "checkpoints", "checkers",
 )  # fmt: skip
 _ENVIRONMENT = ("pass",)
 DEFAULT_RETENTION_DAYS = 90
@@ -63,8 +64,8 @@ class Settings:
     `built_in` the others that there are. `path` is the file that was read, None where there was none.
     `passed` are the variables that commands get besides those that every command gets. `retention_days` is
     how old sessions may grow before `agentd sessions prune` removes them, `checkpoints` how much is kept of
-    what files were. `origins` says of `model`, `mode`,
-    `allow_full`, `environment.pass`, of `compaction` where the file speaks of it, and of each
+    what files were. `checkers` find what is wrong where no editor tells it. `origins` says of `model`,
+    `mode`, `allow_full`, `environment.pass`, of `compaction` where the file speaks of it, and of each
     `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
     `environment <variable>` or `default`.
     """
@@ -84,6 +85,7 @@ class Settings:
     retention_days: int = DEFAULT_RETENTION_DAYS
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
+    checkers: tuple[Checker, ...] = ()
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -170,6 +172,7 @@ def _settings(
     retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
     compaction = compaction_settings(top.table("compaction"))
     checkpoints = checkpoint_settings(top.table("checkpoints"))
+    checkers = checker_settings(top.table("checkers"))
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
     origins = {
@@ -206,6 +209,7 @@ def _settings(
         retention_days,
         compaction,
         checkpoints,
+        checkers,
     )
 
 

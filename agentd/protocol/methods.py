@@ -327,13 +327,24 @@ class CancelParams(Wire):
     keep_queue: bool = False
 
 
+class BackgroundInfo(Wire):
+    """A command that runs in the background of a session; `id` is what the model knows it by."""
+
+    id: str
+    command: str
+
+
 class CancelResult(Wire):
-    """What a cancel met. `quiescent` is false when a tool inside the daemon had to be abandoned."""
+    """What a cancel met. `quiescent` is false when a tool inside the daemon had to be abandoned.
+
+    `background` are the commands that go on in the background, there when there are any.
+    """
 
     state: Literal["cancelled", "notRunning"]
     quiescent: bool
     prompt_id: Id | None = absent()
     restored: Many[QueuedPrompt] = ()
+    background: Many[BackgroundInfo] | None = absent()
 
 
 class QueueUpdateParams(Wire):
@@ -403,11 +414,12 @@ class PermissionRevokeParams(Wire):
 
 
 class SessionStatus(Wire):
-    """An open session."""
+    """An open session. `instructions` are the files of instructions that its last prompt told the model."""
 
     session_id: Id
     state: Literal["idle", "running", "waiting"]
     last_activity_at: str
+    instructions: Many[str] | None = absent()
 
 
 class SandboxStatus(Wire):

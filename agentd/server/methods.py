@@ -13,9 +13,11 @@ from agentd.config.secrets import Secrets
 from agentd.config.state_file import StateError
 from agentd.permissions.patterns import in_words
 from agentd.protocol import methods as wire
-from agentd.protocol.capabilities import initialize_result, position_encoding
+from agentd.protocol.capabilities import initialize_result
+from agentd.protocol.documents import DocumentDiagnostics, FocusParams
 from agentd.protocol.errors import RpcError
 from agentd.protocol.wire import Encoded
+from agentd.server.configuration import ConfigurationParams, EditorConfiguration
 from agentd.server.connection import (
     Connection,
     FoldersParams,
@@ -25,6 +27,7 @@ from agentd.server.connection import (
     client_options,
 )
 from agentd.server.door import Door, Method, Notice, Request
+from agentd.server.editor import ClientEditor
 from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
 from agentd.server.progress import Progress, ProgressTokens, Token
@@ -55,7 +58,8 @@ class Methods:
     lifetime: Lifetime
     door: Door
     secrets: Secrets
-    position_encoding: str = "utf-16"
+    editor: ClientEditor
+    configuration: EditorConfiguration
     tokens: ProgressTokens = field(default_factory=ProgressTokens)
 
     def requests(self) -> Mapping[str, Method]:
@@ -94,6 +98,10 @@ class Methods:
         """Every notification that is acted on, but those of documents."""
         return {
             "agentd/trust/didChange": Notice(wire.TrustParams, self.trust_changed),
+            "agentd/diagnostics/publish": Notice(DocumentDiagnostics, self.editor.told.publish),
+            "agentd/focus": Notice(FocusParams, self.editor.look),
+            "initialized": Notice(wire.Empty, self.initialized),
+            "workspace/didChangeConfiguration": Notice(ConfigurationParams, self.configuration_changed),
             "$/setTrace": Notice(TraceParams, self.trace_set),
             "window/workDoneProgress/cancel": Notice(ProgressCancelParams, self.progress_cancelled),
             "workspace/didChangeWorkspaceFolders": Notice(FoldersParams, self.folders_changed),
@@ -110,14 +118,15 @@ class Methods:
             for provider, secret in options.credentials.items():
                 self.set_credential(provider, secret)
         self.connection.open(params, options)
+        self.configuration.capabilities = params.capabilities
         self.face.options = options
         self.door.trace.level = trace_level(params.trace)
-        self.position_encoding = position_encoding(params.capabilities)
+        self.editor.open(params.capabilities, options)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
         self.background(self.engines.warm_up, self.connection.default_model)
         self.background(self.house.find_out, self.connection.default_mode)
-        return initialize_result(self.position_encoding)
+        return initialize_result(self.editor.position_encoding)
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
         """Stop all runs and answer their prompts; after this, only `exit` is left."""
@@ -130,7 +139,7 @@ class Methods:
     ) -> wire.PromptResult | wire.PromptAccepted:
         """Run a prompt in the session it names, else in the workspace's latest, else in a new one."""
         await self.house.find_out(params.mode, self.connection.default_mode)
-        session = await self._session_for(params)
+        session = await self.session_for(params)
         self.sessions.used(session)
         if params.work_done_token is None or params.wait != "completed":
             return await session.prompt(params, lambda taken: request.on_cancel(taken.cancel))
@@ -155,7 +164,8 @@ class Methods:
                 self.tokens.remove(token, taken.cancel)
             progress.end()
 
-    async def _session_for(self, params: wire.PromptParams) -> Session:
+    async def session_for(self, params: wire.PromptParams) -> Session:
+        """The session of a prompt: the one it names, else its workspace's latest, else a new one."""
         if params.session_id is not None:
             session = await self.sessions.open(params.session_id)
             if (
@@ -279,10 +289,14 @@ class Methods:
 
     async def status(self, params: wire.Empty, request: Request) -> wire.StatusResult:
         """How the daemon does."""
-        infos = [session.info for session in self.sessions.opened]
         sessions = tuple(
-            wire.SessionStatus(session_id=info.session_id, state=info.state, last_activity_at=info.updated_at)
-            for info in infos
+            wire.SessionStatus(
+                session_id=(info := session.info).session_id,
+                state=info.state,
+                last_activity_at=info.updated_at,
+                instructions=session.state.instructions,
+            )
+            for session in self.sessions.opened
         )
         return wire.StatusResult(
             version=__version__,
@@ -430,6 +444,14 @@ class Methods:
         self.connection.trusted = params.trusted
         for session in self.sessions.opened:
             session.trust_changed()
+
+    def initialized(self, params: wire.Empty) -> None:
+        """The client takes requests now: ask it for its settings, and to tell when they change."""
+        self.background(self.configuration.begin)
+
+    def configuration_changed(self, params: ConfigurationParams) -> None:
+        """The settings of the editor have changed."""
+        self.background(self.configuration.take, params.settings)
 
     def folders_changed(self, params: FoldersParams) -> None:
         """The sessions of folders that went are closed."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentd.agent.host import Engine
+from agentd.config.checker_settings import Checker
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
@@ -77,6 +78,10 @@ class Settings(Protocol):
 
     def effort_in(self, root: Path) -> Effort | None:
         """The effort of new sessions in it."""
+        ...
+
+    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
+        """The user's checkers that are wanted in it; those of a workspace are none."""
         ...
 
     def max_turns_in(self, root: Path) -> int | None:

@@ -52,6 +52,7 @@ from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.built_in import BuiltIn, Place
 from agentd.sessions.conversation import SessionConversation
+from agentd.sessions.focus import focus_note
 from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
@@ -113,6 +114,8 @@ class Run(SessionConversation):
             model = params.model or words.model or base.model
             self._engine = house.engines.engine(model, params.effort or base.effort)
         ways = Ways(lambda: self.tool_context(_unheard), self._judge, self._ask_about, self.emit)
+        note = focus_note(house.editor.focus, ground.root) if blocks and self._built_in is None else ()
+        words = replace(words, parts=(*words.parts, *note))
         self._user_words = UserWords(words, ground.root, house, ways)
         self._live = LivePart()
         self._looks = Looks()
@@ -128,7 +131,8 @@ class Run(SessionConversation):
         self._user_id = house.sources.new_id("m")
         user = None
         if blocks:
-            user = UserMessage(message_id=self._user_id, content=blocks, timestamp=house.sources.now())
+            content, timestamp = (*blocks, *note), house.sources.now()
+            user = UserMessage(message_id=self._user_id, content=content, timestamp=timestamp)
         settings = PromptSettings(
             model=self._engine.model.id, mode=self._current_mode(), effort=self._engine.effort
         )
@@ -141,7 +145,7 @@ class Run(SessionConversation):
         """The task of the run. However it goes, `result` is set in the end; whoever drives it says `done`."""
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
-            await self.look_for_instructions(_worked_in(self._blocks, self._root))
+            await self.look_for_instructions(self._worked_in())
             if self._ground.shell.background.running:
                 await self._checkpoint().look_beside(self._root, begins=True)
             with self._before:
@@ -254,6 +258,7 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
+            checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
             checkpoint=self._checkpoint(),
         )
 
@@ -305,6 +310,15 @@ class Run(SessionConversation):
     def start_soon(self, function: Callable[..., Awaitable[Any]], *args: object) -> None:
         """Run something that may outlive the run."""
         self._house.start_soon(function, *args)
+
+    def _worked_in(self) -> tuple[str, ...]:
+        """The folder that the conversation is about: that of the file that a prompt last referred to.
+
+        It stays until another is referred to, also after a restart, so that requests begin with the same.
+        """
+        before = (m.content for m in reversed(self.transcript) if isinstance(m, UserMessage))
+        folders = (_folder_of(blocks, self._root) for blocks in (self._blocks, *before))
+        return next((folder for folder in folders if folder is not None), ())
 
     def _tell_of_instructions(self) -> None:
         """A word on instructions that are not heeded, once for each."""
@@ -368,9 +382,14 @@ class Run(SessionConversation):
         if run is not None and run.changed:
             files = changed_files(run).files
             with anyio.move_on_after(LOOK_SECONDS):
-                files = await anyio.to_thread.run_sync(_in_the_end, files, abandon_on_cancel=True)
+                on_disk = [file.uri for file in files if not await self._is_open(file.uri)]
+                files = await anyio.to_thread.run_sync(_in_the_end, files, on_disk, abandon_on_cancel=True)
             if files:
                 self._log.record(FilesChanged(files=files), self.prompt_id)
+
+    async def _is_open(self, uri: str) -> bool:
+        """Whether a file is open in the editor, where it is whether or not it is on the disk."""
+        return await self._house.editor.document(path_of(uri)) is not None
 
     def _record(self, event: DurableEvent, private: Mapping[str, Any]) -> None:
         queue = self._ground.queue
@@ -472,9 +491,9 @@ class _SessionTodo:
         await self.emit(TodoChanged(items=items))
 
 
-def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
+def _in_the_end(files: Sequence[ChangedFile], on_disk: Collection[str]) -> tuple[ChangedFile, ...]:
     """What edits came to, seen from the end: a command may have removed what they made or changed."""
-    gone = {file.uri for file in files if not os.path.lexists(path_of(file.uri))}
+    gone = {uri for uri in on_disk if not os.path.lexists(path_of(uri))}
     return tuple(
         file.model_copy(update={"action": "deleted"}) if file.uri in gone else file
         for file in files
@@ -482,15 +501,15 @@ def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
     )
 
 
-def _worked_in(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...]:
-    """The folder of the workspace that a prompt is about, by the first file that it refers to."""
+def _folder_of(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...] | None:
+    """The folder of the first file of the workspace that a prompt refers to, None where it refers to none."""
     for block in blocks:
         if isinstance(block, ResourceContent):
             with suppress(UriError):
                 path = path_of(block.uri)
                 if path.is_relative_to(root):
                     return path.relative_to(root).parent.parts
-    return ()
+    return None
 
 
 async def _unheard(channel: Channel, text: str, left_out: int = 0) -> None:

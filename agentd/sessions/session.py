@@ -14,6 +14,7 @@ from agentd.protocol.messages import Message, PermissionRequest
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import (
     AttachResult,
+    BackgroundInfo,
     CancelResult,
     Partial,
     PermissionAnswer,
@@ -26,6 +27,7 @@ from agentd.protocol.methods import (
     SessionRewindResult,
     SessionUpdateParams,
 )
+from agentd.protocol.text import visible
 from agentd.sessions.dispatcher import Dispatcher, Stop
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
@@ -83,6 +85,11 @@ class Session:
         """Whether a prompt of that id was ever taken here."""
         return self.prompts.knows(prompt_id)
 
+    @property
+    def pending(self) -> tuple[PermissionRequest, ...]:
+        """The questions that stand open, the oldest first."""
+        return self._questions.pending
+
     def get(self, before: str | None, limit: int) -> SessionGetResult:
         """The last `limit` messages (before message `before`), and all that is open."""
         partial = self.prompts.run.partial if self.prompts.run is not None else None
@@ -132,8 +139,13 @@ class Session:
     async def cancel(
         self, prompt_id: str | None = None, stop: Stop = "aborted", *, keep_queue: bool = False
     ) -> CancelResult:
-        """See `Dispatcher.cancel`."""
-        return await self.prompts.cancel(prompt_id, stop, keep_queue=keep_queue)
+        """See `Dispatcher.cancel`. The answer tells what goes on in the background, too."""
+        result = await self.prompts.cancel(prompt_id, stop, keep_queue=keep_queue)
+        running = tuple(
+            BackgroundInfo(id=each.id, command=visible(each.command))
+            for each in self._shell.background.running
+        )
+        return result.model_copy(update={"background": running}) if running else result
 
     # --- changes ----------------------------------------------------------------------------------
 

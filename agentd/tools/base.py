@@ -16,6 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from agentd.config.checker_settings import Checker
 from agentd.permissions.policy import Manner
 from agentd.protocol.messages import (
     ImageContent,
@@ -104,7 +105,7 @@ class ToolContext:
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
     the model has seen, and `shell` what one command leaves for the next. `environment` is what commands
     inherit. `write_notes` tell a later daemon where writes of this one may have left something. `checkpoint`
-    keeps what a file is before it is changed.
+    keeps what a file is before it is changed. `checkers` are programs of the user's that find what is wrong.
     """
 
     root: Path
@@ -117,6 +118,7 @@ class ToolContext:
     write_notes: WriteNotes = field(default_factory=WriteNotes)
     shell: Shell = field(default_factory=Shell)
     checkpoint: Checkpoint = field(default_factory=NoCheckpoint)
+    checkers: tuple[Checker, ...] = ()
 
 
 @dataclass(frozen=True)

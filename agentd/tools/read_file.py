@@ -19,6 +19,7 @@ from agentd.tools.targets import (
 )
 from agentd.workspace import files
 from agentd.workspace.editor import OpenDocument
+from agentd.workspace.held import as_saved
 from agentd.workspace.names import Found
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import digest
@@ -27,6 +28,7 @@ from agentd.workspace.text import BinaryContent, Text, decode, lines_of, visible
 
 _LINES = 2_000
 _MAX_LINE = 2_000  # characters
+_NO_FILE = "(not a file: a document in the editor that was never saved)"
 _RESERVE = 200  # bytes for the numbers in the first line, and the last line
 
 
@@ -65,13 +67,22 @@ class ReadFile:
         """Finds the file; it is read when the action runs."""
         offset = max(0, int(argument(arguments, "offset", 0)))
         limit = max(0, int(argument(arguments, "limit", _LINES)))
+        given: str = arguments["file_path"]
+        if (document := await context.editor.other(given)) is not None:
+            page = render(given, lines_of(visible(document.text)), offset, limit, note=_NO_FILE)
+            return Action(partial(_shown, page))
         try:
-            found = await locate_readable(context, arguments["file_path"])
+            found = await locate_readable(context, given)
         except WorkspaceError as error:
             return refusal(error)
         read = _read_spilled if context.shell.spills.holds(found.place) else _read
         run = partial(read, context, found, offset, limit)
         return Action(run, ReadSubject(uri=found.place.uri), secret=holds_secrets(found.place))
+
+
+async def _shown(page: "Page") -> ToolResult:
+    """A document that is no file: it has no name in the workspace, and nothing that could be changed."""
+    return ToolResult.text(page.text)
 
 
 async def _read(context: ToolContext, found: Found, offset: int, limit: int) -> ToolResult:
@@ -118,7 +129,7 @@ def _content(place: Place, document: OpenDocument | None) -> _Content:
             "it.",
         ) from error
     if document is not None:
-        text = text.with_text(visible(document.text))
+        text = as_saved(text, document)
     data = before.data if before is not None and document is None else text.encode()
     return _Content(lines_of(text.text), digest(data))
 

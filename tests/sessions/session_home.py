@@ -12,8 +12,10 @@ import anyio.lowlevel
 from agent.event_order import AnyEvent, assert_whole_run
 from agent.loop_host import FakeTool
 from anyio.abc import TaskGroup
+from fakes import every_server
 
 from agentd.agent.host import Engine
+from agentd.config.checker_settings import Checker
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
@@ -136,6 +138,9 @@ class FakeSettings:
     def effort_in(self, root: Path) -> Any:
         return self.default_effort
 
+    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
+        return ()
+
     def max_turns_in(self, root: Path) -> int | None:
         return self.max_turns
 
@@ -202,6 +207,8 @@ async def home(folder: Path, *tools: FakeTool, seconds: float = 30) -> AsyncIter
             finally:
                 with anyio.CancelScope(shield=True):
                     await living.close()
+                for request in living.engines.scripted.requests:
+                    every_server.note(request)
                 tasks.cancel_scope.cancel()
 
 
