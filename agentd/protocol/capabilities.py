@@ -30,6 +30,7 @@ METHODS = (
     "agentd/status",
     "agentd/models",
     "agentd/tools",
+    "agentd/commands",
     "agentd/schema",
     "agentd/credentials/set",
     "agentd/permission/respond",
@@ -54,6 +55,8 @@ FEATURES: dict[str, Any] = {
     "diagnostics": True,
     "save": True,
     "focus": True,
+    "commands": True,
+    "references": True,
 }
 """Optional parts of the protocol that work in this version."""
 

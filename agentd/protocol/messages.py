@@ -151,12 +151,17 @@ RunStop = Literal["stop", "length", "refusal", "aborted", "max_turns", "error", 
 
 
 class UserMessage(Wire):
-    """What the user said."""
+    """What the user said.
+
+    `shown` is what the model is shown of it where that is something else (files that it refers to, the text
+    of a command): it is found out once, journaled beside the message and never sent to clients.
+    """
 
     role: Literal["user"] = "user"
     message_id: Id
     content: Many[ContentBlock]
     timestamp: str
+    shown: Many[ResultBlock] | None = Field(default=None, exclude=True)
 
 
 class AssistantMessage(Wire):
