@@ -9,6 +9,10 @@
 A response streams its blocks in order, `chunkSize` characters at a time with `delayMs` before each piece;
 then it fails with `error`, or waits for ever with `hang`, or ends with `stopReason`. A tool call may hold
 `rawArguments`, text that is sent as it stands, instead of `arguments`.
+
+Responses are given in their order. Those with `when` are kept for the conversations whose first user message
+holds that text, and such conversations get no others: so a script plays sub-agents that run at the same time,
+each its own part.
 """
 
 import json
@@ -80,6 +84,7 @@ class ScriptedResponse(_Strict):
     delay_ms: float = Field(default=0, ge=0)
     error: ScriptedError | None = None
     hang: bool = False
+    when: str | None = Field(default=None, min_length=1)
 
     @property
     def stop(self) -> Literal["stop", "length", "tool_use", "refusal"]:

@@ -7,7 +7,7 @@ import anyio
 import anyio.to_thread
 
 from agentd.agent.instructions import NOTHING, Instructions, read_instructions
-from agentd.agent.system_prompt import system_prompt
+from agentd.agent.system_prompt import CHILD, system_prompt
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.protocol.events import Memory
@@ -86,6 +86,8 @@ class SessionConversation:
     def system_prompt(self) -> str:
         """What the model is told first."""
         told = system_prompt(self._root) + self._instructions.prompt(trusted=self.is_trusted)
+        if self._log.state.base.parent is not None:
+            told = f"{told}\n\n{CHILD}"
         return f"{told}\n\n{DAMAGED}" if self._log.state.damage else told
 
     def place_of(self, uri: str) -> str:

@@ -27,6 +27,7 @@ from agentd.protocol.methods import (
     SessionRewindResult,
 )
 from agentd.sessions.compacting import Compacting
+from agentd.sessions.family import Family
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.prompts import blocks_of, check_blocks, check_going_on, check_images, digest_of
@@ -50,7 +51,15 @@ Stop = Literal["aborted", "interrupted"]
 class Dispatcher:
     """Takes the prompts of one session."""
 
-    def __init__(self, root: Path, log: SessionLog, house: House, questions: Questions, shell: Shell) -> None:
+    def __init__(
+        self,
+        root: Path,
+        log: SessionLog,
+        house: House,
+        questions: Questions,
+        shell: Shell,
+        family: Family | None = None,
+    ) -> None:
         self.root = root
         self.run: Run | None = None
         self._log = log
@@ -63,7 +72,9 @@ class Dispatcher:
         self._queue = PromptQueue(log, self._gone, self._said)
         watch = PromptWatch(log.state.cut_prompts)
         self.checkpoints = Checkpoints.beside(log.path)
-        self._ground = Ground(root, log, house, questions, shell, watch, self._queue, self.checkpoints)
+        self._ground = Ground(
+            root, log, house, questions, shell, watch, self._queue, self.checkpoints, family or Family()
+        )
         self._rewinding = anyio.Lock()
 
     def knows(self, prompt_id: str) -> bool:

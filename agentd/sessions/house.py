@@ -9,6 +9,7 @@ from agentd.agent.host import Engine
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
+from agentd.config.subagent_settings import SubagentSettings
 from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort, Mode
@@ -57,6 +58,11 @@ class Settings(Protocol):
     @property
     def compaction(self) -> CompactionSettings:
         """When histories are made shorter by themselves."""
+        ...
+
+    @property
+    def subagents(self) -> SubagentSettings:
+        """What sub-agents may take."""
         ...
 
     @property

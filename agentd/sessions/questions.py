@@ -21,6 +21,7 @@ from agentd.permissions.rules import Rules
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import DurableEvent, Notice, PermissionRequested, PermissionResolved
 from agentd.protocol.messages import (
+    ChildCall,
     PermissionOption,
     PermissionRequest,
     PermissionSubject,
@@ -48,6 +49,7 @@ class Asked:
     options: tuple[PermissionOption, ...]
     judge: Callable[[], Decision]
     emit: Callable[[DurableEvent], Awaitable[None]]
+    child: ChildCall | None = None
 
 
 @dataclass
@@ -131,6 +133,7 @@ class Questions:
             kind=asked.kind,
             subject=asked.subject,
             options=asked.options,
+            child=asked.child,
         )
 
     async def _ask_client(self, question: _Open) -> None:

@@ -1,9 +1,9 @@
 """Events as the journal keeps them.
 
 A record is `{seq, time, promptId?, event, ...}` with beside the event what is never sent: the provider's own
-data of a message, the digest of a prompt, the model that a notice is about, what a compaction came to, the
-session as it stood behind a run or a compaction (for listing without reading it all). Each body is stored
-once: a tool result stands in its `tool_execution_end`, and the `message_end` that follows holds only its id,
+data of a message, the digest of a prompt, the model that a notice is about, what a compaction or a call's
+children came to, the session as it stood behind a run or a compaction (for listing without reading it all).
+Each body is stored once: a tool result stands in its `tool_execution_end`, and the `message_end` that follows holds only its id,
 which `Reader` fills in again.
 """
 
@@ -24,6 +24,7 @@ from agentd.protocol.events import (
 )
 from agentd.protocol.messages import AssistantMessage, ToolResultMessage
 from agentd.protocol.methods import PromptParams
+from agentd.sessions.family import KEPT, Delegated
 
 
 @functools.cache
@@ -132,6 +133,8 @@ class Reader:
         elif isinstance(event, CompactionEnd) and "kept" in record:
             event = event.model_copy(update={"kept": CompactionKept.model_validate(record["kept"])})
         private: dict[str, Any] = {key: record[key] for key in _PRIVATE if key in record}
+        if KEPT in record:
+            private[KEPT] = Delegated.model_validate(record[KEPT])
         if "prompts" in record:
             prompts: dict[str, Any] = record["prompts"]
             private["prompts"] = {key: PromptParams.model_validate(said) for key, said in prompts.items()}

@@ -13,6 +13,7 @@ import anyio
 from agentd.agent.host import Engine, NotJournaled, Verdict
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
 from agentd.agent.prompt_cut import PromptWatch
+from agentd.agent.usage import add_spent
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import (
@@ -29,6 +30,7 @@ from agentd.protocol.events import (
     PermissionResolved,
     PromptSettings,
     TodoChanged,
+    ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
@@ -44,6 +46,7 @@ from agentd.protocol.messages import (
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
+from agentd.sessions.family import KEPT, Delegations, Family, Parentage
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
@@ -51,7 +54,7 @@ from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.queue import PromptQueue
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
-from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.checkpoints import Checkpoint, Checkpoints
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
@@ -75,7 +78,7 @@ class Ground:
     """What all runs of a session stand on.
 
     `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
-    were before.
+    were before, `family` whose child the session is and how it gets its own.
     """
 
     root: Path
@@ -86,6 +89,7 @@ class Ground:
     prompt_watch: PromptWatch
     queue: PromptQueue
     checkpoints: Checkpoints
+    family: Family = field(default_factory=Family)
     seen: SeenFiles = field(default_factory=SeenFiles)
     told: set[str] = field(default_factory=set)
 
@@ -109,6 +113,7 @@ class Run(SessionConversation):
         self._blocks = blocks
         self._mode = params.mode
         self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
+        self.delegations = Delegations()
         self._live = LivePart()
         self._looks = Looks()
         self._watchers: list[Callable[[DurableEvent], None]] = []
@@ -239,14 +244,50 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
-            checkpoint=PromptCheckpoint(
-                self._ground.checkpoints,
-                self.prompt_id,
-                self._looks,
-                self._tell_once,
-                hidden=self._house.spills.parent if self._house.spills is not None else None,
-            ),
+            checkpoint=self.checkpoint(),
+            run_child=self._ground.family.children(self) if self._ground.family.children else None,
         )
+
+    def checkpoint(self) -> Checkpoint:
+        """What keeps files as they are before the prompt changes them; a child works for its parent's."""
+        if (parent := self._ground.family.parent) is not None:
+            return parent.checkpoint()
+        return PromptCheckpoint(
+            self._ground.checkpoints,
+            self.prompt_id,
+            self._looks,
+            self._tell_once,
+            hidden=self._house.spills.parent if self._house.spills is not None else None,
+        )
+
+    # --- what its children see --------------------------------------------------------------------
+
+    @property
+    def open_call(self) -> str:
+        """The tool call that runs: there is one at a time."""
+        assert self._log.state.run is not None
+        (call_id,) = self._log.state.run.calls
+        return call_id
+
+    @property
+    def workspace_uri(self) -> str:
+        """The workspace folder of the session."""
+        return self._log.state.base.workspace_uri
+
+    def parentage(self, call_id: str, description: str) -> Parentage:
+        """What a child of this tool call has of the run."""
+        return Parentage(
+            self._log.state.session_id,
+            self.prompt_id,
+            call_id,
+            description,
+            self._ground.questions,
+            self._current_mode,
+            self.checkpoint,
+            self.emit,
+        )
+
+    # --- more of what the loop sees ---------------------------------------------------------------
 
     def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:
         """Tell the user something that is so for all of the session."""
@@ -287,8 +328,11 @@ class Run(SessionConversation):
             return
         if isinstance(event, AgentEnd):
             await self._tell_changed_files()
+            event = event.model_copy(update={"usage": add_spent(event.usage, self.delegations.usage)})
         elif isinstance(event, AgentStart) and (files := self._instructions.uris(trusted=self.is_trusted)):
             event = AgentStart(prompt=event.prompt.model_copy(update={"instructions": files}))
+        elif isinstance(event, ToolExecutionEnd) and (kept := self.delegations.take(event.tool_call_id)):
+            private[KEPT] = kept
         self._record(event, private)
         self._live.follow(event)
         for watch in self._watchers:
@@ -336,7 +380,9 @@ class Run(SessionConversation):
             sandboxable=action.sandboxed is not None,
             rebuildable=action.rebuilt is not None,
         )
-        rules = self._ground.questions.rules
+        parent = self._ground.family.parent
+        questions = self._ground.questions if parent is None else parent.questions
+        rules = questions.rules
 
         def judge() -> Decision:
             return decide(proposal, mode=self._current_mode(), trusted=self.is_trusted, remembered=rules)
@@ -349,19 +395,18 @@ class Run(SessionConversation):
         if action.subject is None:
             return Verdict(False, f'Tool "{call.name}" needs the user\'s permission and cannot ask for it.')
         options = rules.options(call.name, action.subject, trusted=self.is_trusted, secret=action.secret)
-        return await self._ground.questions.ask(
-            Asked(
-                self._log.state.session_id,
-                self.prompt_id,
-                call,
-                tool.kind,
-                title,
-                action.subject,
-                options,
-                judge,
-                self.emit,
-            )
+        asked = Asked(
+            self._log.state.session_id,
+            self.prompt_id,
+            call,
+            tool.kind,
+            title,
+            action.subject,
+            options,
+            judge,
+            self.emit,
         )
+        return await questions.ask(asked if parent is None else parent.asked(asked))
 
     @property
     def is_trusted(self) -> bool:
@@ -369,6 +414,8 @@ class Run(SessionConversation):
         return self._trusted and self._house.settings.trusts(self._ground.root)
 
     def _current_mode(self) -> Mode:
+        if (parent := self._ground.family.parent) is not None:
+            return parent.mode()
         return self._mode or self._log.state.base.mode
 
 

@@ -27,6 +27,7 @@ from agentd.protocol.methods import (
     SessionUpdateParams,
 )
 from agentd.sessions.dispatcher import Dispatcher, Stop
+from agentd.sessions.family import Family
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
 from agentd.sessions.log import SessionLog, refusing
@@ -43,7 +44,14 @@ SNAPSHOT_MESSAGES = 200
 class Session:
     """One conversation in one workspace folder."""
 
-    def __init__(self, state: SessionState, journal: Journal, root: Path, house: House) -> None:
+    def __init__(
+        self,
+        state: SessionState,
+        journal: Journal,
+        root: Path,
+        house: House,
+        family: Family | None = None,
+    ) -> None:
         self.root = root
         self._state = state
         self._house = house
@@ -51,7 +59,7 @@ class Session:
         rules = Rules(root, house.rules, lambda: house.settings.rules(root))
         self._questions = Questions(house.face, house.sources, rules)
         self._shell = Shell(house.start_soon, house.spills, is_reopened=bool(state.messages))
-        self.prompts = Dispatcher(root, self._log, house, self._questions, self._shell)
+        self.prompts = Dispatcher(root, self._log, house, self._questions, self._shell, family)
         for answer in state.answers:
             self._questions.recall(*answer)
 
@@ -117,15 +125,18 @@ class Session:
     async def prompt(
         self, params: PromptParams, on_start: Callable[[Submission], None] = lambda taken: None
     ) -> PromptResult | PromptAccepted:
-        """See `Dispatcher.prompt`."""
+        """See `Dispatcher.prompt`. The prompt of a child is its parent's alone."""
+        refuse_child(self._state.base, "takes no prompts")
         return await self.prompts.prompt(params, on_start)
 
     async def compact(self, instructions: str | None) -> SessionCompactResult:
         """See `Dispatcher.compact`."""
+        refuse_child(self._state.base, "cannot be compacted")
         return await self.prompts.compact(instructions)
 
     async def rewind(self, params: SessionRewindParams) -> SessionRewindResult:
         """See `Dispatcher.rewind`."""
+        refuse_child(self._state.base, "cannot be rewound")
         return await self.prompts.rewind(params)
 
     async def cancel(
@@ -154,6 +165,8 @@ class Session:
 
         Raises `RpcError` unsupported, noModel or storage; then nothing has changed.
         """
+        if params.model or params.mode or params.effort:
+            refuse_child(self._state.base, "works with its parent's model and mode")
         self._house.check_mode(params.mode)
         if params.model is not None:
             self._house.engines.engine(params.model, params.effort)
@@ -192,6 +205,16 @@ class Session:
         finally:
             self.prompts.checkpoints.close()
             self._log.close()
+
+
+def refuse_child(info: SessionInfo, what: str) -> None:
+    """Raise `RpcError` unsupported for a session that runs, or ran, for another one's tool call."""
+    if info.parent is not None:
+        raise RpcError(
+            "unsupported",
+            f"Session {info.session_id} is that of a sub-agent and {what}.",
+            hint=f"Use its parent, session {info.parent.session_id}, or fork it to go on from what it said.",
+        )
 
 
 def reading(

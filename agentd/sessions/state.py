@@ -50,6 +50,7 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.methods import PromptParams, PromptResult
 from agentd.sessions.carried import Carried
+from agentd.sessions.family import KEPT, Delegated, together
 from agentd.sessions.prompts import blocks_of, digest_of, title_of_blocks
 from agentd.sessions.records import Entry
 
@@ -243,6 +244,7 @@ class SessionState:
             self._rewind(event, str(entry.private.get("rewind", "")))
         if self.run is not None:
             _follow(self.run, event, len(self.messages))
+            _take_delegated(self.run, entry.private.get(KEPT))
         if isinstance(event, AgentEnd):
             self._end(event)
 
@@ -421,7 +423,7 @@ def _follow(run: OpenRun, event: DurableEvent, messages: int) -> None:
             run.unsaid[event.result.message_id] = event.result
             if isinstance(event.result.details, EditDetails):
                 for change in event.result.details.files:
-                    run.changed[change.uri] = _together(run.changed.get(change.uri), change.action)
+                    run.changed[change.uri] = together(run.changed.get(change.uri), change.action)
         case FilesChanged():
             run.changed = {}
         case PermissionRequested():
@@ -430,11 +432,13 @@ def _follow(run: OpenRun, event: DurableEvent, messages: int) -> None:
             run.questions.pop(event.request_id, None)
 
 
-def _together(before: FileAction | None, now: FileAction) -> FileAction:
-    """What two changes of one file come to; what is left of it at the end, the disk tells."""
-    if before == "created":
-        return "created"
-    return "changed" if before == "deleted" else now
+def _take_delegated(run: OpenRun, kept: Delegated | None) -> None:
+    """What the children of a tool call used and changed counts as the run's own."""
+    if kept is None:
+        return
+    run.usage = add_spent(run.usage, kept.usage)
+    for uri, action in kept.changed.items():
+        run.changed[uri] = together(run.changed.get(uri), action)
 
 
 def _follow_message(run: OpenRun, message: Message) -> None:
