@@ -17,7 +17,7 @@ from anyio.abc import ObjectReceiveStream
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import DurableEvent, Retry, ToolExecutionEnd, ToolExecutionStart, TurnEnd
-from agentd.protocol.messages import EditDetails, FileAction
+from agentd.protocol.messages import AssistantMessage, EditDetails, FileAction
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import PromptParams, PromptResult
 from agentd.sessions.family import Family, Parentage, together
@@ -110,7 +110,9 @@ class ChildRuns:
                     await self._nursery.end_child(session)
                 self._run.delegations.add(call_id, session.state.usage, watch.changed)
             steps(_end(result))
-        return ChildAnswer(result.text, result.turns, _problem(result, watch))
+        problem = _problem(result, watch)
+        text = result.text if problem is None else _last_words(session)
+        return ChildAnswer(text, result.turns, problem)
 
     async def _begin(self, task: ChildTask, parentage: Parentage) -> Session:
         house, engine, now = self._house, self._run.engine(), self._house.sources.now()
@@ -164,6 +166,12 @@ def _problem(result: PromptResult, watch: _Watch) -> str | None:
         "aborted": stopped,
         "interrupted": "the daemon is ending.",
     }[result.stop_reason]
+
+
+def _last_words(session: Session) -> str:
+    """The last text that the model said, in whichever turn."""
+    said = (each.text for each in reversed(session.messages) if isinstance(each, AssistantMessage))
+    return next((text for text in said if text.strip()), "")
 
 
 def children_of(journal: Path) -> list[str]:

@@ -3,8 +3,8 @@
 A record is `{seq, time, promptId?, event, ...}` with beside the event what is never sent: the provider's own
 data of a message, the digest of a prompt, the model that a notice is about, what a compaction or a call's
 children came to, the session as it stood behind a run or a compaction (for listing without reading it all).
-Each body is stored once: a tool result stands in its `tool_execution_end`, and the `message_end` that follows holds only its id,
-which `Reader` fills in again.
+Each body is stored once: a tool result stands in its `tool_execution_end`, and the `message_end` that follows
+holds only its id, which `Reader` fills in again.
 """
 
 import functools

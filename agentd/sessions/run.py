@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import anyio.lowlevel
 
 from agentd.agent.host import Engine, NotJournaled, Verdict
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
@@ -33,6 +34,7 @@ from agentd.protocol.events import (
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    TurnEnd,
 )
 from agentd.protocol.messages import (
     ContentBlock,
@@ -337,6 +339,8 @@ class Run(SessionConversation):
         self._live.follow(event)
         for watch in self._watchers:
             watch(event)
+        if isinstance(event, TurnEnd):
+            await anyio.lowlevel.checkpoint_if_cancelled()  # who watches may have ended the run here
         if isinstance(event, AgentStart):
             self._tell_of_instructions()
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
