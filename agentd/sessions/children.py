@@ -5,8 +5,9 @@ it left in the background is stopped before the call comes back; only the daemon
 the child is closed like any session that a stopped daemon left open.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -15,18 +16,32 @@ import anyio
 from anyio import BrokenResourceError, CancelScope, ClosedResourceError, WouldBlock
 from anyio.abc import ObjectReceiveStream
 
+from agentd.agent.usage import add_spent, add_usage, spent
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import DurableEvent, Retry, ToolExecutionEnd, ToolExecutionStart, TurnEnd
+from agentd.protocol.events import (
+    CompactionEnd,
+    DurableEvent,
+    MessageEnd,
+    Retry,
+    SessionChanged,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    TurnEnd,
+)
 from agentd.protocol.messages import AssistantMessage, EditDetails, FileAction
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import PromptParams, PromptResult
-from agentd.sessions.family import Family, Parentage, together
+from agentd.sessions.family import Delegated, Family, Parentage, together
 from agentd.sessions.house import House
+from agentd.sessions.journal import JournalError, read
+from agentd.sessions.records import Reader
 from agentd.sessions.run import Run
 from agentd.sessions.session import Session
 from agentd.sessions.submission import Submission
 from agentd.tools.base import ChildAnswer, ChildTask, Toolbox
 from agentd.tools.task import Task
+
+log = logging.getLogger(__name__)
 
 _MOST_STEPS = 64
 """Steps that wait to be told; where a client does not keep up, the others are not told."""
@@ -66,9 +81,8 @@ class _Watch:
             self.steps(event.title)
         elif isinstance(event, Retry):
             self.steps(f"the model server failed, trying again: {event.reason}")
-        elif isinstance(event, ToolExecutionEnd) and isinstance(event.result.details, EditDetails):
-            for file in event.result.details.files:
-                self.changed[file.uri] = together(self.changed.get(file.uri), file.action)
+        elif isinstance(event, ToolExecutionEnd):
+            _note_changes(self.changed, event)
         elif isinstance(event, TurnEnd) and event.usage is not None:
             self.tokens += event.usage.total - event.usage.cache_read
             if self.tokens >= self.max_tokens:
@@ -177,6 +191,49 @@ def _last_words(session: Session) -> str:
 def children_of(journal: Path) -> list[str]:
     """The ids of the children of the session that has this journal, found without reading any. Blocks."""
     return sorted(path.stem for path in journal.parent.glob(f"{journal.stem}{_SEPARATOR}*{journal.suffix}"))
+
+
+def delegated_by(journal: Path) -> dict[str, Delegated]:
+    """What the children of each tool call of this session came to, as their own journals tell it. Blocks.
+
+    For calls that a stopped daemon left open. A child whose journal cannot be read counts for nothing.
+    """
+    found: dict[str, Delegated] = {}
+    for child in children_of(journal):
+        call_id, usage, changed = None, None, dict[str, FileAction]()
+        for event in _told_by(journal.with_stem(child)):
+            if isinstance(event, SessionChanged) and event.session.parent is not None:
+                call_id = event.session.parent.tool_call_id
+            elif isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage):
+                usage = add_usage(usage, event.message.usage)
+            elif isinstance(event, CompactionEnd):
+                usage = add_spent(usage, spent(event))
+            elif isinstance(event, ToolExecutionEnd):
+                _note_changes(changed, event)
+        if call_id is not None:
+            found[call_id] = found.get(call_id, Delegated()).with_child(usage, changed)
+    return found
+
+
+def _told_by(journal: Path) -> Iterator[DurableEvent]:
+    """The events of a journal that can be read."""
+    reader = Reader()
+    try:
+        records = read(journal).records
+    except (JournalError, OSError) as error:
+        log.warning("what a sub-agent did is not known: %s", error)
+        return
+    for record in records:
+        with suppress(ValueError, KeyError, TypeError):
+            if (entry := reader.entry(record)) is not None:
+                yield entry.event
+
+
+def _note_changes(changed: dict[str, FileAction], event: ToolExecutionEnd) -> None:
+    """Add the files that a tool call changed."""
+    if isinstance(event.result.details, EditDetails):
+        for file in event.result.details.files:
+            changed[file.uri] = together(changed.get(file.uri), file.action)
 
 
 def _narrowed(toolbox: Toolbox, names: Collection[str]) -> Toolbox:

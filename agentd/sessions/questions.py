@@ -89,8 +89,8 @@ class Questions:
 
     @property
     def pending(self) -> tuple[PermissionRequest, ...]:
-        """The questions that stand open."""
-        return tuple(question.request for question in self._open.values())
+        """The questions that stand open, as clients have been told."""
+        return tuple(question.request for question in self._open.values() if not question.is_told)
 
     def recall(self, question: PermissionRequest, option_id: str, time: str) -> None:
         """An answer given before a restart: what was allowed for the session still is."""

@@ -4,7 +4,7 @@ Everything here happens on the event loop, so that what a request does is one st
 requests were read. What becomes of prompts is in `dispatcher.py`.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from agentd.permissions.rules import Rules
@@ -27,7 +27,7 @@ from agentd.protocol.methods import (
     SessionUpdateParams,
 )
 from agentd.sessions.dispatcher import Dispatcher, Stop
-from agentd.sessions.family import Family
+from agentd.sessions.family import Delegated, Family
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
 from agentd.sessions.log import SessionLog, refusing
@@ -152,12 +152,19 @@ class Session:
         with refusing():
             return self._log.record_held(SessionChanged(session=info))
 
-    def recover(self, damage: Collection[int] = (), *, tell: bool = True) -> None:
+    def recover(
+        self,
+        damage: Collection[int] = (),
+        delegated: Mapping[str, Delegated] | None = None,
+        *,
+        tell: bool = True,
+    ) -> None:
         """Close a run that a stopped daemon left open, and tell of lines that were lost.
 
-        `tell`: whether clients are sent these events. Raises `RpcError` storage.
+        `delegated` is what the children of its open tool calls came to. `tell`: whether clients are sent
+        these events. Raises `RpcError` storage.
         """
-        self._log.repair(tell=tell)
+        self._log.repair(delegated, tell=tell)
         self._log.warn_of_damage(damage, tell=tell)
 
     def update(self, params: SessionUpdateParams) -> SessionInfo:

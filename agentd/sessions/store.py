@@ -39,7 +39,7 @@ from agentd.protocol.methods import (
     SessionRewindParams,
     SessionRewindResult,
 )
-from agentd.sessions.children import ChildRuns, children_of
+from agentd.sessions.children import ChildRuns, children_of, delegated_by
 from agentd.sessions.dispatcher import Stop
 from agentd.sessions.export import markdown
 from agentd.sessions.family import Family
@@ -301,8 +301,10 @@ class Sessions:
             await anyio.to_thread.run_sync(_settle, path, root, state, self._house)
         session = Session(state, journal, root, self._house, self._parent(root))
         try:
-            session.recover(damage, tell=tell)
-        except RpcError:
+            calls = state.run.calls if state.run is not None else ()
+            delegated = await anyio.to_thread.run_sync(delegated_by, path) if calls else {}
+            session.recover(damage, delegated, tell=tell)
+        except BaseException:
             journal.close()
             raise
         return session

@@ -10,9 +10,10 @@ Nothing tells a change of the command from one that somebody else makes while it
 import logging
 import os
 import stat
+import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentd.workspace import files
@@ -65,10 +66,15 @@ class Picture:
 
 @dataclass
 class Looks:
-    """What one look leaves for the next, so that only what has changed is read again."""
+    """What one look leaves for the next, so that only what has changed is read again.
+
+    `stillness` is held for each look and each change by a tool: beside a command others of the same prompt
+    may run, and a change that is kept but not made yet would be taken for one of the command.
+    """
 
     last: Picture | None = None
     is_too_large: bool = False
+    stillness: threading.Lock = field(default_factory=threading.Lock)
 
 
 def look(checkpoints: Checkpoints, root: Path, looks: Looks, hidden: Path | None = None) -> Picture:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -18,6 +19,8 @@ from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError
 
 log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 LOOK_SECONDS = 1.0
 """For the look behind a command that was cancelled or failed to run: nobody waits long for that."""
@@ -40,6 +43,11 @@ class PromptCheckpoint:
     @contextmanager
     def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
         """See `Checkpoint`. Where the change fails, that is recorded as well."""
+        with self.looks.stillness, self._recorded(place, before, after):
+            yield
+
+    @contextmanager
+    def _recorded(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
         old, digest = state_of(before), hashlib.sha256(after).hexdigest()
         new = FileState(digest, old.mode if old is not None else None)
         made = _missing_folders(place) if before is None else 0
@@ -73,7 +81,7 @@ class PromptCheckpoint:
             return None
         try:
             self.looks.last = await anyio.to_thread.run_sync(
-                command_changes.look, self.checkpoints, root, self.looks, self.hidden, abandon_on_cancel=True
+                self._still, command_changes.look, root, self.looks, self.hidden, abandon_on_cancel=True
             )
             return self.looks.last
         except TooLarge:
@@ -83,12 +91,17 @@ class PromptCheckpoint:
             log.warning("the workspace could not be looked at before a command: %s", error)
         return None
 
+    def _still(self, look: Callable[..., _T], *args: object) -> _T:
+        """Look at the workspace while no tool of the prompt changes it. Blocks."""
+        with self.looks.stillness:
+            return look(self.checkpoints, *args)
+
     async def _keep(self, picture: Picture | None) -> None:
         if picture is None:
             return
         try:
             await anyio.to_thread.run_sync(
-                command_changes.keep, self.checkpoints, picture, self.prompt_id, abandon_on_cancel=True
+                self._still, command_changes.keep, picture, self.prompt_id, abandon_on_cancel=True
             )
         except OSError as error:
             log.warning("what a command changed could not be kept: %s", error)

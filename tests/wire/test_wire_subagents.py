@@ -306,7 +306,7 @@ def test_a_child_stops_at_its_tokens_which_do_not_count_what_a_cache_answers(hom
     assert parent.run()["text"] == "all done"
     assert "is not done (2 turns): it used up the 600 tokens it may use." in parent.answer()
     assert parent.answer().endswith("What it said last:\nlooking")
-    assert len(home.model_requests("Do job dear.")) == 4, "two of its own, and its parent's second and third"
+    assert len(home.model_requests("Do job dear.")) == 3, "two of its own, and the last of its parent"
     parent.assert_all_well_formed()
 
 
