@@ -208,9 +208,7 @@ def test_sub_agents_are_heard_of_by_their_call_and_refused_by_name(place: Place)
     )
     assert (code, out) == (0, "Answered.\n")
     assert "Sub-agent: look around" in err
-    assert (
-        "Refused: Sub-agent “look around”: Write new.txt." in err or "look around" in err.split("Refused")[1]
-    )
+    assert "Refused: Sub-agent “look around”: Write new.txt." in err
     assert "What nobody but the parent reads." not in err
 
 
