@@ -51,6 +51,7 @@ FEATURES: dict[str, Any] = {
     "fork": True,
     "rewind": True,
     "diff": True,
+    "subagents": True,
 }
 """Optional parts of the protocol that work in this version."""
 

@@ -459,3 +459,18 @@ def test_after_a_run_with_children_the_next_prompt_has_the_same_beginning(
     parent.assert_all_well_formed()
     messages = assert_takes_the_next_prompt(parent, shared_home, "the second of two")
     assert messages[: len(before["messages"])] == before["messages"]
+
+
+def test_the_history_of_a_child_is_made_shorter_where_its_server_calls_it_too_long(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    root = shared_home.workspace(a_txt="many words " * 1000 + "\n")
+    look = reply(tool("read_file", {"file_path": "a.txt"}))
+    too_long = reply(error={"kind": "context_overflow", "message": "Too long."})
+    parts = of("read", *[look] * 8, too_long, reply("## Goal\nTo read."), reply("read it all"))
+    parent = Parent(daemon, shared_home, [job("read")], parts, root=root)
+    assert parent.run()["text"] == "all done"
+    assert "is done" in parent.answer()
+    end = parent.child_event("read", "compaction_end")
+    assert (end["outcome"], "compaction_end" in shape(parent.notifications())) == ("compacted", False)
+    parent.assert_all_well_formed()
