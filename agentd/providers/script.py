@@ -25,9 +25,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from agentd.protocol.messages import ErrorKind, Usage
+from agentd.protocol.messages import ErrorKind, TextContent, Usage, UserMessage
 from agentd.protocol.wire import Many, Wire
-from agentd.providers.base import ProviderError
+from agentd.providers.base import ModelRequest, ProviderError
 
 CHUNK_SIZE = 16
 """Characters per piece where a script does not say."""
@@ -131,6 +131,13 @@ def parse_script(text: bytes, name: str) -> tuple[ScriptedResponse, ...]:
         place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])
         reason = f"{first['msg']} at {place.lstrip('.')}" if place else first["msg"]
         raise ProviderError("bad_request", f"The script {name} is not valid: {reason}.") from None
+
+
+def first_words(request: ModelRequest) -> str:
+    """What the user says first in the conversation of a request, by which conversations are told apart."""
+    first = next((message for message in request.messages if isinstance(message, UserMessage)), None)
+    blocks = first.content if first is not None else ()
+    return "".join(block.text for block in blocks if isinstance(block, TextContent))
 
 
 @cache

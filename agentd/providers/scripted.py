@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from agentd.protocol.messages import TextContent, UserMessage
 from agentd.providers.base import (
     ModelRequest,
     ProviderError,
@@ -36,6 +35,7 @@ from agentd.providers.script import (
     ScriptedError,
     ScriptedResponse,
     TextBlock,
+    first_words,
     parse_script,
     read_named,
 )
@@ -56,19 +56,12 @@ class Play:
 
     def next(self, request: ModelRequest) -> ScriptedResponse | None:
         """The response to this request; None where there is none left for it."""
-        begin = _first_words(request)
+        begin = first_words(request)
         mine = {part for part in self._parts if part in begin}
         for number, response in enumerate(self._left):
             if response.when in mine if mine else response.when is None:
                 return self._left.pop(number)
         return None
-
-
-def _first_words(request: ModelRequest) -> str:
-    """What the user says first in the conversation of a request."""
-    first = next((message for message in request.messages if isinstance(message, UserMessage)), None)
-    blocks = first.content if first is not None else ()
-    return "".join(block.text for block in blocks if isinstance(block, TextContent))
 
 
 class Scripted:

@@ -129,7 +129,7 @@ class ChildRuns:
         return ChildAnswer(text, result.turns, problem)
 
     async def _begin(self, task: ChildTask, parentage: Parentage) -> Session:
-        house, engine, now = self._house, self._run.engine(), self._house.sources.now()
+        house, engine, now = self._house, self._run.present_engine, self._house.sources.now()
         info = SessionInfo(
             session_id=f"{parentage.session_id}{_SEPARATOR}{house.sources.new_id('t')}",
             workspace_uri=self._run.workspace_uri,

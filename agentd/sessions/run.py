@@ -272,6 +272,11 @@ class Run(SessionConversation):
         return call_id
 
     @property
+    def present_engine(self) -> Engine:
+        """The model of the turn, or the newer one that the user has chosen meanwhile."""
+        return self._engine
+
+    @property
     def workspace_uri(self) -> str:
         """The workspace folder of the session."""
         return self._log.state.base.workspace_uri

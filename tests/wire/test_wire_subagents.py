@@ -250,6 +250,34 @@ def test_four_children_run_at_the_same_time(home: Home) -> None:
     assert_well_formed(chat.notifications())
 
 
+def test_a_recording_of_children_at_the_same_time_gives_each_its_own_answers_again(home: Home) -> None:
+    """Recorded b before a in each round; replayed in whichever order they ask."""
+    rounds = {name: threading.Semaphore(0) for name in "ab"}
+    rounds["b"].release()
+
+    def answer(request: Recorded) -> Json:
+        said = request.body["messages"][1]["content"]
+        first = said if isinstance(said, str) else said[0]["text"]
+        is_first = request.body["messages"][-1]["role"] == "user"
+        if "Do job" not in first:
+            return delegate(job("a"), job("b")) if is_first else reply("all done")
+        name = first[len("Do job ")]
+        assert rounds[name].acquire(timeout=20)
+        rounds["a" if name == "b" else "b"].release()
+        return reply(tool("list_directory", {})) if is_first else reply(f"answer of {name}")
+
+    record = home.path / "recorded.jsonl"
+    with ModelServer([answer], repeat=True) as server:
+        home.config.write_text(f'[providers.fake]\napi = "openai-chat"\nbase_url = "{server.base_url}"\n')
+        parent = Parent(home.start("--allow-full", f"--record={record}"), home, [])
+        assert parent.run(model="fake/m")["text"] == "all done"
+        assert not server.faults
+    again = Parent(home.start("--allow-full"), home, [], root=parent.root)
+    assert again.run(model=f"scripted/{record}")["text"] == "all done"
+    assert parent.answer() == again.answer()
+    assert "answer of a" in again.answer().split("\n\n")[0]
+
+
 # --- budget and usage ----------------------------------------------------------------------------------
 
 
