@@ -257,13 +257,13 @@ async def _telling(tell: Tell) -> AsyncIterator[Callable[[str], None]]:
         except (WouldBlock, BrokenResourceError, ClosedResourceError):
             return  # told to nobody any more, or not now
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_tell_all, receive, tell)
-        with send:
-            yield step
+    with receive:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_tell_all, receive, tell)
+            with send:
+                yield step
 
 
 async def _tell_all(receive: ObjectReceiveStream[str], tell: Tell) -> None:
-    async with receive:
-        async for text in receive:
-            await tell(text)
+    async for text in receive:
+        await tell(text)

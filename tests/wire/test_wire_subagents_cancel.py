@@ -173,6 +173,25 @@ def test_what_children_used_before_a_cancel_counts(daemon: Daemon, shared_home: 
     assert parent.get()["session"]["usage"]["input"] == 11
 
 
+def test_a_cancel_reaches_children_while_nobody_reads(home: Home) -> None:
+    long = reply("".join(f"{number:09d}\n" for number in range(200_000)), chunkSize=500)
+    daemon = home.start("--allow-full")
+    parent = Parent(daemon, home, [job("a"), job("b")], of("a", long), of("b", long))
+    prompt = parent.start()
+    parent.child_event("a", "message_update")
+    parent.child_event("b", "message_update")
+    daemon.stop_reading()
+    cancel = daemon.request("agentd/cancel", {"sessionId": parent.id})
+    until(
+        lambda: home.journal().count(b'"agent_end"') == 3, "all three runs have ended although nobody reads"
+    )
+    daemon.read_on()
+    assert daemon.response(cancel)["result"]["state"] == "cancelled"
+    assert parent.result(prompt)["stopReason"] == "aborted"
+    parent.assert_all_well_formed()
+    parent.assert_children_lie_inside_their_call()
+
+
 # --- the end of the daemon -----------------------------------------------------------------------------
 
 
