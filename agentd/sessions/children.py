@@ -39,7 +39,7 @@ from agentd.sessions.run import Run
 from agentd.sessions.session import Session
 from agentd.sessions.submission import Submission
 from agentd.tools.base import ChildAnswer, ChildTask, Toolbox
-from agentd.tools.task import Task
+from agentd.tools.task import Task, turns_told
 
 log = logging.getLogger(__name__)
 
@@ -123,8 +123,8 @@ class ChildRuns:
                 with CancelScope(shield=True):
                     await self._nursery.end_child(session)
                 self._run.delegations.add(call_id, session.state.usage, watch.changed)
-            steps(_end(result))
-        problem = _problem(result, watch)
+            problem = _problem(result, watch)
+            steps(f"done ({turns_told(result.turns)})" if problem is None else f"not done: {problem}")
         text = result.text if problem is None else _last_words(session)
         return ChildAnswer(text, result.turns, problem)
 
@@ -239,11 +239,6 @@ def _note_changes(changed: dict[str, FileAction], event: ToolExecutionEnd) -> No
 def _narrowed(toolbox: Toolbox, names: Collection[str]) -> Toolbox:
     """These tools of the toolbox, in its order."""
     return Toolbox(tuple(tool for tool in toolbox.tools if tool.name in names))
-
-
-def _end(result: PromptResult) -> str:
-    turns = "1 turn" if result.turns == 1 else f"{result.turns} turns"
-    return f"{'done' if result.stop_reason == 'stop' else result.stop_reason} ({turns})"
 
 
 @asynccontextmanager

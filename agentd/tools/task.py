@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from agentd.protocol.messages import ToolKind
-from agentd.protocol.text import clean_text
+from agentd.protocol.text import clean_text, visible
 from agentd.tools.base import (
     Action,
     ChildAnswer,
@@ -105,7 +105,7 @@ def _task(number: int, given: Mapping[str, Any], run_child: RunChild) -> ChildTa
                 f"Task {number} cannot have {', '.join(map(repr, unknown))}. A sub-agent can have: "
                 f"{', '.join(run_child.tools)}."
             )
-    description = " ".join(clean_text(given["description"]).split())
+    description = visible(" ".join(given["description"].split()), kept="")  # it stands in questions
     return ChildTask(description, clean_text(given["prompt"]), names)
 
 
@@ -136,12 +136,17 @@ def _result(tasks: Sequence[ChildTask], answers: Sequence[ChildAnswer]) -> ToolR
 
 
 def _told(answer: ChildAnswer, room: int) -> str:
-    turns = "1 turn" if answer.turns == 1 else f"{answer.turns} turns"
+    turns = turns_told(answer.turns)
     said = answer.text.strip()
     if answer.problem is None:
         return f"is done ({turns}):\n{_within(said, room) or '(it gave no answer)'}"
     told = f"is not done ({turns}): {_within(answer.problem, room // 4)}"
     return f"{told}\n{_SAID_LAST}\n{_within(said, room // 4 * 3)}" if said else told
+
+
+def turns_told(turns: int) -> str:
+    """`1 turn`, `2 turns`."""
+    return "1 turn" if turns == 1 else f"{turns} turns"
 
 
 def _within(text: str, room: int) -> str:

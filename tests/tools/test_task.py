@@ -146,3 +146,9 @@ async def test_arguments_of_another_form_begin_nothing(tmp_path: Path, tasks: li
 def test_it_can_be_described_whatever_the_arguments_are(tmp_path: Path, given: Any) -> None:
     context = ToolContext(tmp_path, Disk(), SeenFiles(), {})
     assert Task().describe({"tasks": given}, context).title.startswith("Sub-agent")
+
+
+async def test_a_description_cannot_steer_what_shows_it(tmp_path: Path) -> None:
+    children = FakeChildren()
+    await run(tmp_path, children, task("look\x1b[2J \u202eevil"))
+    assert children.tasks[0].description == "look\\x1b[2J \\u202eevil"

@@ -84,20 +84,20 @@ def test_a_child_is_a_session_with_its_own_history_that_names_its_parent(
     assert "the answer" in daemon.call("agentd/session/export", {"sessionId": child})["text"]
 
 
+def progress(parent: Parent) -> str:
+    """What the call that ran the sub-agents told meanwhile."""
+    events = [p["event"] for p in parent.notifications()]
+    updates = [event["update"] for event in events if event["type"] == "tool_execution_update"]
+    assert {update["channel"] for update in updates} == {"progress"}
+    return "".join(update["delta"] for update in updates)
+
+
 def test_steps_of_the_children_are_the_progress_of_their_call(daemon: Daemon, shared_home: Home) -> None:
     root = shared_home.workspace(a_txt="a\n")
     look = reply(tool("read_file", {"file_path": "a.txt"}))
     parent = Parent(daemon, shared_home, [job("seen")], of("seen", look, reply("ok")), root=root)
     parent.run()
-    updates = [
-        params["event"]["update"]
-        for params in parent.notifications()
-        if params["event"]["type"] == "tool_execution_update"
-    ]
-    assert {update["channel"] for update in updates} == {"progress"}
-    assert "".join(update["delta"] for update in updates) == (
-        "1 job seen: Read a.txt\n1 job seen: done (2 turns)\n"
-    )
+    assert progress(parent) == "1 job seen: Read a.txt\n1 job seen: done (2 turns)\n"
 
 
 def test_a_child_that_fails_does_not_end_the_others(daemon: Daemon, shared_home: Home) -> None:
@@ -329,6 +329,7 @@ def test_a_child_stops_at_its_tokens_which_do_not_count_what_a_cache_answers(hom
     assert parent.run()["text"] == "all done"
     assert "is not done (2 turns): it used up the 600 tokens it may use." in parent.answer()
     assert parent.answer().endswith("What it said last:\nlooking")
+    assert "1 job dear: not done: it used up the 600 tokens it may use.\n" in progress(parent)
     assert len(home.model_requests("Do job dear.")) == 3, "two of its own, and the last of its parent"
     parent.assert_all_well_formed()
 
