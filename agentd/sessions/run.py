@@ -212,6 +212,38 @@ class Run(SessionConversation):
             effort = base.effort if "effort" in changed else self._engine.effort
             self._engine = self._house.engines.engine(model, effort)
 
+    # --- what its children see --------------------------------------------------------------------
+
+    @property
+    def open_call(self) -> str:
+        """The tool call that runs: there is one at a time."""
+        assert self._log.state.run is not None
+        (call_id,) = self._log.state.run.calls
+        return call_id
+
+    @property
+    def present_engine(self) -> Engine:
+        """The model of the turn, or the newer one that the user has chosen meanwhile."""
+        return self._engine
+
+    @property
+    def workspace_uri(self) -> str:
+        """The workspace folder of the session."""
+        return self._log.state.base.workspace_uri
+
+    def parentage(self, call_id: str, description: str) -> Parentage:
+        """What a child of this tool call has of the run."""
+        return Parentage(
+            self._log.state.session_id,
+            self.prompt_id,
+            call_id,
+            description,
+            self._ground.questions,
+            self._current_mode,
+            self.checkpoint,
+            self.emit,
+        )
+
     # --- what the loop sees (agent.host.Host) -----------------------------------------------------
 
     def engine(self) -> Engine:
@@ -261,40 +293,6 @@ class Run(SessionConversation):
             self._tell_once,
             hidden=self._house.spills.parent if self._house.spills is not None else None,
         )
-
-    # --- what its children see --------------------------------------------------------------------
-
-    @property
-    def open_call(self) -> str:
-        """The tool call that runs: there is one at a time."""
-        assert self._log.state.run is not None
-        (call_id,) = self._log.state.run.calls
-        return call_id
-
-    @property
-    def present_engine(self) -> Engine:
-        """The model of the turn, or the newer one that the user has chosen meanwhile."""
-        return self._engine
-
-    @property
-    def workspace_uri(self) -> str:
-        """The workspace folder of the session."""
-        return self._log.state.base.workspace_uri
-
-    def parentage(self, call_id: str, description: str) -> Parentage:
-        """What a child of this tool call has of the run."""
-        return Parentage(
-            self._log.state.session_id,
-            self.prompt_id,
-            call_id,
-            description,
-            self._ground.questions,
-            self._current_mode,
-            self.checkpoint,
-            self.emit,
-        )
-
-    # --- more of what the loop sees ---------------------------------------------------------------
 
     def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:
         """Tell the user something that is so for all of the session."""
