@@ -436,6 +436,18 @@ def test_after_its_end_a_child_is_read_exported_and_forked_and_not_prompted(
     assert daemon.call("agentd/prompt", going_on)["text"] == "more"
 
 
+def test_a_fork_of_the_parent_has_the_answers_and_no_children(daemon: Daemon, shared_home: Home) -> None:
+    parent = Parent(daemon, shared_home, [job("a")], of("a", reply("the answer of a")))
+    parent.run()
+    fork = daemon.call("agentd/session/fork", {"sessionId": parent.id})["session"]
+    params = {"sessionId": fork["sessionId"], "prompt": "go on", "model": shared_home.script(reply("I do"))}
+    assert daemon.call("agentd/prompt", params)["text"] == "I do"
+    asked = shared_home.model_requests("the answer of a")[-1]["messages"]
+    assert [m["role"] for m in asked] == ["user", "assistant", "tool_result", "assistant", "user"]
+    daemon.call("agentd/session/delete", {"sessionId": fork["sessionId"]})
+    assert daemon.call("agentd/session/get", {"sessionId": parent.child("a")})["messages"]
+
+
 def test_deleting_the_parent_deletes_its_children_and_no_others(daemon: Daemon, shared_home: Home) -> None:
     parent = Parent(daemon, shared_home, [job("a"), job("b")], of("a", reply("a")), of("b", reply("b")))
     parent.run()
