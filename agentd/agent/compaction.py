@@ -141,7 +141,7 @@ class Compactor:
         """The memory with a summary of what is old, and what that took. Raises `ProviderError`."""
         history, place = task.history, task.place
         request = summary_request(history.engine, history.shown_before(place), task.room, task.instructions)
-        text, end = await self._ask(history.engine, request)
+        text, end = await self._ask(history.engine, request, task.longest)
         if end.stop == "refusal" or not text.strip():
             kind: Literal["refusal", "protocol"] = "refusal" if end.stop == "refusal" else "protocol"
             raise ProviderError(kind, f"{history.engine.model.id} gave no summary.", usage=end.usage)
@@ -156,17 +156,25 @@ class Compactor:
         )
         return history.remembered(place, said, prompt), measured(end.usage, history.engine.model)
 
-    async def _ask(self, engine: Engine, request: ModelRequest) -> tuple[str, StreamEnd]:
-        """The text that answers a request, sent again where it fails in passing."""
+    async def _ask(self, engine: Engine, request: ModelRequest, longest: int) -> tuple[str, StreamEnd]:
+        """The text that answers a request, sent again where it fails in passing.
+
+        Raises `ProviderError`, also where there is no end to it: above `longest` bytes.
+        """
 
         async def attempt() -> tuple[str, StreamEnd]:
             pieces: list[str] = []
+            size = 0
             async with engine.provider.stream(request) as events:
                 async for event in events:
                     if isinstance(event, StreamEnd):
                         return "".join(pieces), event
                     if isinstance(event, TextDelta):
                         pieces.append(event.text)
+                        size += len(event.text.encode("utf-8", "replace"))
+                        if size > longest:
+                            message = f"{engine.model.id} gave a summary that is too long to be of use."
+                            raise ProviderError("protocol", message)
             raise ProviderError(
                 "protocol", f"{engine.model.provider}: the stream ended without an end", retryable=True
             )
@@ -199,6 +207,12 @@ class _Task:
         half = max(self.history.tokens, self.history.estimate) // 2
         room = max(half, _LEAST_ROOM)
         return room if self.limit is None else min(room, self.limit)
+
+    @property
+    def longest(self) -> int:
+        """How many bytes a summary may have: one that fills the window anew makes nothing shorter."""
+        room = max(self.limit or self.history.tokens, _LEAST_ROOM)
+        return int(room * ENOUGH) * tokens.BYTES_PER_TOKEN
 
     def enough_cleared(self) -> Memory | None:
         """The memory without the output of old tools, where that is enough. Who asks wants a summary."""

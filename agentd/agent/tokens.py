@@ -19,14 +19,16 @@ IMAGE_TOKENS = 1600
 https://docs.claude.com/en/docs/build-with-claude/vision#calculate-image-costs
 """
 
-_BYTES_PER_TOKEN = 4
+BYTES_PER_TOKEN = 4
+"""Of UTF-8, as far as an estimate goes."""
+
 _MESSAGE_TOKENS = 4  # what stands around a message
 _LEAST_RESERVE = 10  # a tenth of the window
 
 
 def of_text(text: str) -> int:
     """An estimate: four bytes of UTF-8 are a token, which is near for English, code and Chinese alike."""
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def of_message(message: Message) -> int:
@@ -58,7 +60,7 @@ def _of_block(block: Any) -> int:
 
 def _of_json(value: Any) -> int:
     try:
-        return -(-len(to_json(value)) // _BYTES_PER_TOKEN)
+        return -(-len(to_json(value)) // BYTES_PER_TOKEN)
     except ValueError:  # what is no JSON, such as a lone surrogate: the request repairs it
         return of_text(repr(value))
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from agentd.config.builtin import BUILT_IN
+from agentd.config.checkpoint_settings import CheckpointSettings, checkpoint_settings
 from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
 from agentd.config.compaction_settings import CompactionSettings, compaction_settings
 from agentd.config.dialects import APIS
@@ -45,7 +46,7 @@ MODEL_VARIABLE = "AGENTD_MODEL"
 _NO_NAMES = ("scripted",)
 _TOP = (
     "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "compaction", "subagents",
-    "retention_days", "providers", "environment",
+    "retention_days", "providers", "environment", "checkpoints",
 )  # fmt: skip
 _ENVIRONMENT = ("pass",)
 DEFAULT_RETENTION_DAYS = 90
@@ -62,7 +63,8 @@ class Settings:
     rules for commands, `sandbox` is what commands in mode `auto` may do. `providers` are those of the file,
     `built_in` the others that there are. `path` is the file that was read, None where there was none.
     `passed` are the variables that commands get besides those that every command gets. `retention_days` is
-    how old sessions may grow before `agentd sessions prune` removes them. `origins` says of `model`, `mode`,
+    how old sessions may grow before `agentd sessions prune` removes them, `checkpoints` how much is kept of
+    what files were. `origins` says of `model`, `mode`,
     `allow_full`, `environment.pass`, of `compaction` and `subagents` where the file speaks of them, and of
     each `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
     `environment <variable>` or `default`.
@@ -82,6 +84,7 @@ class Settings:
     permissions: CommandRules = NO_RULES
     retention_days: int = DEFAULT_RETENTION_DAYS
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
     subagents: SubagentSettings = field(default_factory=SubagentSettings)
 
     @property
@@ -168,6 +171,7 @@ def _settings(
     rules = command_rules(top)
     retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
     compaction = compaction_settings(top.table("compaction"))
+    checkpoints = checkpoint_settings(top.table("checkpoints"))
     subagents = subagent_settings(top.table("subagents"))
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
@@ -204,6 +208,7 @@ def _settings(
         rules,
         retention_days,
         compaction,
+        checkpoints,
         subagents,
     )
 

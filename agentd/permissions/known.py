@@ -5,8 +5,8 @@ program here the options are listed that keep it to what it is known for; any ot
 hold no option that writes a file, runs a program, or reads names from a file. A word that only looks like an
 option counts as one, so it does not matter which words the program takes for values.
 
-Operands are paths as far as anybody can tell: they must stay inside the workspace. What reads whole trees
-is kept from files with secrets by the words that `rebuilt` adds.
+Operands are paths as far as anybody can tell: they must stay inside the workspace. What reads whole trees, or
+a history, is kept from files with secrets by the words that `rebuilt` adds.
 """
 
 import os
@@ -33,7 +33,8 @@ class Known:
     `options` matches those that are harmless. `operands` is how many other words it may have; `begins`
     matches the first two words, where they matter. `reads`: words may be paths. `compares`: of two words, one
     that is a folder means what lies in it, secrets too. `runs`: it runs code of the workspace, as tests do.
-    `refused_in` tells folders in which none of it is harmless. `rebuilt` gives what runs in its place.
+    `refused_in` tells folders in which none of it is harmless, `refuses` words that together are not.
+    `rebuilt` gives what runs in its place.
     """
 
     options: re.Pattern[str]
@@ -43,6 +44,7 @@ class Known:
     runs: bool = False
     begins: re.Pattern[str] | None = None
     refused_in: Callable[[Path], bool] = lambda cwd: False
+    refuses: Callable[[Words], bool] = lambda words: False
     rebuilt: Callable[[Command], Command] = _same
 
     def takes(self, words: Words, options: list[str], operands: list[str]) -> bool:
@@ -51,6 +53,8 @@ class Known:
             return False
         if self.runs and any(word.startswith("@") for word in operands):
             return False  # a file of further options: https://docs.pytest.org/en/stable/how-to/usage.html
+        if self.refuses(words):
+            return False
         return len(operands) <= self.operands and all(map(self.options.fullmatch, options))
 
 
@@ -150,11 +154,56 @@ _GIT_SUBCOMMANDS = {
 }
 
 
+_PAST_SECRETS = tuple(
+    f":(top,exclude,icase,glob)**/{path}"
+    for glob in GLOBS
+    for path in (glob.removeprefix("**/"), f"{glob.removeprefix('**/')}/**")
+)
+"""All but files with secrets: gitglossary(7), under "pathspec"."""
+
+_EVERY_COMMIT = ("--full-history", "--sparse")
+"""Paths are no reason to leave commits out: git-log(1), under "History Simplification"."""
+
+_SHOWS_LINES = re.compile(r"-[pu]|-U\d+|-[SG].*|--(?:patch|unified|word-diff|check)(?:=.*)?")
+"""Options with which `git log` shows lines of files, or tells whether they are there."""
+
+_MAY_BE_AN_OBJECT = re.compile(r"(?:.*-g)?[0-9a-fA-F]{4,64}|[^:]*\^\{.*")
+_RANGE = re.compile(r"(\.{2,3}|^\^)")
+
+
 def _git(command: Command) -> Command:
-    """Git without a program of the repository's choice; a missing object is not fetched from anywhere."""
+    """Git without a program of the repository's choice; a missing object is not fetched from anywhere.
+
+    What was committed of files with secrets is passed over wherever lines of files are shown.
+    """
     _, subcommand, *rest = command.argv
+    if subcommand == "show":
+        rest = [*(() if "--" in rest else _EVERY_COMMIT), *_commits(rest), *_PAST_SECRETS]
+    elif subcommand == "diff":
+        rest = [*_commits(rest), *_PAST_SECRETS]
+    elif subcommand == "log" and any(map(_SHOWS_LINES.fullmatch, rest)):
+        names_paths = not all(word.startswith("-") for word in rest)  # or a branch: who can tell
+        rest = [*(() if names_paths else _EVERY_COMMIT), *rest, *_PAST_SECRETS]
     argv = ("git", *_GIT, subcommand, *_GIT_SUBCOMMANDS.get(subcommand, ()), *rest)
     return command.running(argv, GIT_ALLOW_PROTOCOL="none")
+
+
+def _commits(words: list[str]) -> list[str]:
+    """The same words, where an id can only be a commit's: a file's content has an id, too, and no name."""
+    end = words.index("--") if "--" in words else len(words)
+    return [*map(_commit, words[:end]), *words[end:]]
+
+
+def _commit(word: str) -> str:
+    if word.startswith("-"):
+        return word
+    pieces = _RANGE.split(word)
+    return "".join(f"{each}^{{commit}}" if _MAY_BE_AN_OBJECT.fullmatch(each) else each for each in pieces)
+
+
+def _follows_lines(words: Words) -> bool:
+    """Whether a file's lines would be shown back to when it had another name, a secret's perhaps."""
+    return "--follow" in words and any(map(_SHOWS_LINES.fullmatch, words))
 
 
 def _rg(command: Command) -> Command:
@@ -297,7 +346,7 @@ _KNOWN: dict[Words, Known] = {
     ("uname",): Known(_options(r"-[asnrvmpio]+"), operands=0),
     ("whoami",): Known(_NONE, operands=0),
     ("git", "status"): Known(_GIT_READING, refused_in=may_run, rebuilt=_git),
-    ("git", "log"): Known(_GIT_READING, rebuilt=_git),
+    ("git", "log"): Known(_GIT_READING, refuses=_follows_lines, rebuilt=_git),
     # Outside a repository, or with a path outside it, `git diff A B` compares as `diff -r A B` does.
     ("git", "diff"): Known(_GIT_READING, compares=True, refused_in=may_run, rebuilt=_git),
     ("git", "show"): Known(_GIT_READING, rebuilt=_git),

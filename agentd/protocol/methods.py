@@ -327,13 +327,24 @@ class CancelParams(Wire):
     keep_queue: bool = False
 
 
+class BackgroundInfo(Wire):
+    """A command that runs in the background of a session; `id` is what the model knows it by."""
+
+    id: str
+    command: str
+
+
 class CancelResult(Wire):
-    """What a cancel met. `quiescent` is false when a tool inside the daemon had to be abandoned."""
+    """What a cancel met. `quiescent` is false when a tool inside the daemon had to be abandoned.
+
+    `background` are the commands that go on in the background, there when there are any.
+    """
 
     state: Literal["cancelled", "notRunning"]
     quiescent: bool
     prompt_id: Id | None = absent()
     restored: Many[QueuedPrompt] = ()
+    background: Many[BackgroundInfo] | None = absent()
 
 
 class QueueUpdateParams(Wire):

@@ -37,5 +37,14 @@ def visible(text: str, *, kept: str = "\n\t") -> str:
     )
 
 
+def one_line(text: str) -> str:
+    """A text as a name: in one line, without characters that steer a terminal, reorder or hide others."""
+    words = " ".join(text.split())
+    if words.isprintable():
+        return words
+    shown = (c for c in words if unicodedata.category(c) not in _HIDDEN or c in _JOINERS)
+    return " ".join("".join(shown).split())
+
+
 def _spelled(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")

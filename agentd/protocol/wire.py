@@ -6,6 +6,7 @@ has no value, while a field typed `... | None` without it is sent as null. This 
 protocol tells `x?` from `x: T | null`.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints
@@ -42,3 +43,10 @@ class Wire(BaseModel):
         strict=True,
         defer_build=True,  # most models are never used in a process; building validators is start-up time
     )
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A result that is JSON already: what a journal holds goes to the client as it stands."""
+
+    body: bytes

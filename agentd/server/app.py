@@ -38,6 +38,7 @@ from agentd.sessions.store import Sessions
 from agentd.tools.builtin import builtin_tools
 from agentd.workspace import checkpoints
 from agentd.workspace.environment import command_environment
+from agentd.workspace.git import Git
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
 from agentd.workspace.spills import sweep
@@ -186,6 +187,8 @@ def _assemble(
         sandbox=sandbox,
         rules=rules,
         config_folder=config_file(os.environ).parent,
+        git=functools.partial(Git, processes=processes, sandbox=sandbox),
+        checkpoint_bytes=settings.checkpoints.max_mb * 2**20,
     )
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)

@@ -19,7 +19,7 @@ from agentd.protocol.capabilities import LIMITS
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import Oversized
 from agentd.protocol.text import clean_text
-from agentd.protocol.wire import Wire
+from agentd.protocol.wire import Encoded, Wire
 from agentd.server.outbox import Outbox
 from agentd.server.parsing import BadMessage, Call, MessageId, Reply, parse, validate
 from agentd.server.trace import Trace
@@ -237,7 +237,7 @@ class Door:
 
     def _respond(self, request: Request, result: Any) -> None:
         try:
-            encoded = to_json(result)
+            encoded = result.body if isinstance(result, Encoded) else to_json(result)
         except Exception:
             log.exception("the result of %s cannot be encoded", request.method)
             error = RpcError("internal", f"agentd failed: the result of {request.method} cannot be encoded.")

@@ -14,6 +14,7 @@ from agentd.permissions.patterns import in_words
 from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import initialize_result, position_encoding
 from agentd.protocol.errors import RpcError
+from agentd.protocol.wire import Encoded
 from agentd.server.connection import (
     Connection,
     FoldersParams,
@@ -200,7 +201,9 @@ class Methods:
         root = self.connection.root(params.workspace_uri) if params.workspace_uri is not None else None
         return await self.sessions.listing(params, root)
 
-    async def session_get(self, params: wire.SessionGetParams, request: Request) -> wire.SessionGetResult:
+    async def session_get(
+        self, params: wire.SessionGetParams, request: Request
+    ) -> wire.SessionGetResult | Encoded:
         """A session and its messages."""
         result = await self.sessions.get(params)
         self.face.release(params.session_id)  # what it tells must not come again behind it

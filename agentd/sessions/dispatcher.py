@@ -28,15 +28,15 @@ from agentd.protocol.methods import (
 )
 from agentd.sessions.compacting import Compacting
 from agentd.sessions.family import Family
+from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.prompts import blocks_of, check_blocks, check_going_on, check_images, digest_of
 from agentd.sessions.questions import Questions
 from agentd.sessions.queue import PromptQueue
 from agentd.sessions.rewinding import Rewinding
-from agentd.sessions.run import Ground, Run
-from agentd.sessions.state import steered
-from agentd.sessions.submission import Submission
+from agentd.sessions.run import Run
+from agentd.sessions.submission import Submission, Submissions
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.shell import Shell
 
@@ -65,13 +65,13 @@ class Dispatcher:
         self._log = log
         self._state = log.state
         self._house = house
-        self._submissions: dict[str, Submission] = {}  # the prompts that are not answered yet
+        self._submissions = Submissions(log.state)
         self._next: list[Submission] = []  # those read while the last run ends: they come before the queue
         self._compacting: Compacting | None = None
         self._closed = False
-        self._queue = PromptQueue(log, self._gone, self._said)
+        self._queue = PromptQueue(log, self._submissions.gone, self._said)
         watch = PromptWatch(log.state.cut_prompts)
-        self.checkpoints = Checkpoints.beside(log.path)
+        self.checkpoints = Checkpoints.beside(log.path, house.checkpoint_bytes)
         self._ground = Ground(
             root, log, house, questions, shell, watch, self._queue, self.checkpoints, family or Family()
         )
@@ -147,7 +147,7 @@ class Dispatcher:
             taken.place("queued")  # of an earlier process: it runs when the user says so
         else:
             self._place(taken)
-        self._submissions[prompt_id] = taken
+        self._submissions.add(taken)
         return taken
 
     def _place(self, taken: Submission) -> None:
@@ -218,9 +218,7 @@ class Dispatcher:
         try:
             await run.drive()
         finally:
-            ended = [each for each in self._submissions.values() if each.run is run]
-            for each in ended:
-                self._forget(each.prompt_id, self._result_of(each, run))
+            ended = self._submissions.end_with(run)
             run.done.set()
             with CancelScope(shield=True):
                 while any(each.listeners for each in ended):
@@ -230,13 +228,6 @@ class Dispatcher:
                 self._queue.hold()  # it could not be closed in the journal, so the next could not begin
                 self._fail_waiting(RpcError("storage", STANDS_STILL, retryable=True))
             self._go_on()
-
-    def _result_of(self, taken: Submission, run: Run) -> PromptResult:
-        assert run.result is not None
-        entry = self._state.prompts.get(taken.prompt_id)
-        if entry is not None and entry.result is not None:
-            return entry.result
-        return run.result if taken.prompt_id == run.prompt_id else steered(run.result, taken.prompt_id)
 
     def _go_on(self) -> None:
         """Nothing runs: take up what was read while the last run ended, then the queue."""
@@ -249,7 +240,7 @@ class Dispatcher:
                 self._log.repair()
                 self._place(taken)
             except RpcError as error:
-                self._forget(taken.prompt_id, error)
+                self._submissions.end(taken.prompt_id, error)
         while self.run is None and not self._closed and (queued := self._queue.ready()) is not None:
             self._start_queued(queued)
 
@@ -259,7 +250,7 @@ class Dispatcher:
         taken = self._submissions.get(queued.prompt_id)
         if taken is None:
             taken = Submission(wishes, queued.prompt, digest_of(queued.prompt), self._withdraw)
-            self._submissions[queued.prompt_id] = taken
+            self._submissions.add(taken)
         taken.params, taken.blocks, taken.digest = wishes, queued.prompt, digest_of(queued.prompt)
         try:
             self._log.repair()
@@ -271,7 +262,7 @@ class Dispatcher:
     def _refuse(self, queued: QueuedPrompt, error: RpcError) -> None:
         told = RunError(kind="bad_request", message=error.message)
         try:
-            self._forget(queued.prompt_id, error)
+            self._submissions.end(queued.prompt_id, error)
             if error.kind == "storage":
                 raise error
             self._queue.remove((queued.prompt_id,), refused=told)
@@ -282,22 +273,6 @@ class Dispatcher:
             self._queue.hold()
             self._fail_waiting(failure)
 
-    def _forget(self, prompt_id: str, end: PromptResult | RpcError) -> None:
-        """Answer all who wait for a prompt: it has ended, or will not begin here."""
-        taken = self._submissions.pop(prompt_id, None)
-        if taken is None:
-            return
-        if isinstance(end, RpcError):
-            taken.fail(end)
-        else:
-            taken.finish(end)
-
-    def _gone(self, prompt_id: str) -> None:
-        """A prompt has left the queue unsaid."""
-        result = self._state.prompts[prompt_id].result
-        assert result is not None
-        self._forget(prompt_id, result)
-
     def _said(self, prompt_id: str) -> None:
         """The run has said a steer: its answer is the run's."""
         taken = self._submissions.get(prompt_id)
@@ -307,7 +282,7 @@ class Dispatcher:
     def _fail_waiting(self, error: RpcError) -> None:
         """Answer all who wait for prompts of the queue; the prompts stand in it as before."""
         for queued in self._queue.all:
-            self._forget(queued.prompt_id, error)
+            self._submissions.end(queued.prompt_id, error)
 
     # --- compaction -------------------------------------------------------------------------------
 
@@ -431,7 +406,7 @@ class Dispatcher:
             try:
                 self._queue.remove((taken.prompt_id,))
             except RpcError as error:
-                self._forget(taken.prompt_id, error)
+                self._submissions.end(taken.prompt_id, error)
         elif self.run is not None and not taken.done.is_set():
             self.run.cancel()  # which is about to say it
 

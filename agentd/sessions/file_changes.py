@@ -1,6 +1,6 @@
 """What a session's prompts did to files: their diff, and what a file was before."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from agentd.protocol.errors import RpcError
@@ -10,12 +10,13 @@ from agentd.protocol.methods import (
     SessionOriginalParams,
     SessionOriginalResult,
 )
-from agentd.sessions.rewinding import begun
+from agentd.sessions.rewinding import begun, place_of
 from agentd.sessions.state import SessionState
 from agentd.tools.diff import action_of, file_change
 from agentd.workspace import files
-from agentd.workspace.checkpoints import Change, Checkpoints, FileState, Parts, same_content
-from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.file_states import Change, FileState, Parts, same_content
+from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError
 from agentd.workspace.text import BinaryContent, decode, visible
 
 _MOST_PATCH = 16 * 1024 * 1024
@@ -26,12 +27,11 @@ def diff(
     state: SessionState, checkpoints: Checkpoints, root: Path, prompt_id: str | None
 ) -> SessionDiffResult:
     """What a prompt, or all of the session, came to in the end. Blocks. Raises `RpcError`."""
-    if prompt_id is not None:
-        begun(state, prompt_id)
+    prompts = state.said_in(begun(state, prompt_id)) if prompt_id is not None else None
     patches: list[str] = []
     told: list[DiffFile] = []
     room = _MOST_PATCH
-    for parts, (before, after) in _net(_changes(checkpoints), prompt_id).items():
+    for parts, (before, after) in _net(_changes(checkpoints), prompts).items():
         patch, file = _file(checkpoints, Place(root, parts, "/".join(parts)), before, after)
         if len(patch) > room:
             patch = f"{_head(file, parts)}The diff of this file is left out: it would be too long.\n"
@@ -44,15 +44,17 @@ def diff(
 def original(
     state: SessionState, checkpoints: Checkpoints, root: Path, params: SessionOriginalParams
 ) -> SessionOriginalResult:
-    """A file as it was just before a prompt: as it is now where nothing has changed it since. Blocks.
+    """A file as it was just before a prompt: as it is now where the session has not changed it since. Blocks.
 
     Raises `RpcError` promptNotFound, invalidParams, outsideWorkspace, storage, or unsupported for what is no
     text.
     """
-    since = set(state.begun[state.begun.index(begun(state, params.prompt_id)) :])
+    since = state.since(begun(state, params.prompt_id))
+    changes = _changes(checkpoints)
     try:
-        place = resolve(root, str(path_of(params.uri)))
-        first = next((each for each in _changes(checkpoints) if _is_of(each, place.parts, since)), None)
+        place = place_of(root, params.uri, {change.parts for change in changes})
+        ours = (each for each in changes if each.parts == place.parts and each.origin in since)
+        first = next(ours, None)
         if first is None:
             snapshot = files.read_if_present(place)
             return SessionOriginalResult(text=None if snapshot is None else _text(snapshot.data))
@@ -68,10 +70,6 @@ def original(
     return SessionOriginalResult(text=_text(data))
 
 
-def _is_of(change: Change, parts: Parts, prompts: set[str]) -> bool:
-    return change.parts == parts and not change.is_rewind and change.origin in prompts
-
-
 def _changes(checkpoints: Checkpoints) -> Sequence[Change]:
     try:
         return checkpoints.changes()
@@ -80,12 +78,12 @@ def _changes(checkpoints: Checkpoints) -> Sequence[Change]:
 
 
 def _net(
-    changes: Iterable[Change], prompt_id: str | None
+    changes: Iterable[Change], prompts: Collection[str] | None
 ) -> dict[Parts, tuple[FileState | None, FileState | None]]:
     """The state of each file before the first change and behind the last, where these differ."""
     ends: dict[Parts, tuple[FileState | None, FileState | None]] = {}
     for change in changes:
-        if prompt_id is None or (change.origin == prompt_id and not change.is_rewind):
+        if prompts is None or (change.origin in prompts and not change.is_rewind):
             first = ends[change.parts][0] if change.parts in ends else change.before
             ends[change.parts] = (first, change.after)
     return {
@@ -99,8 +97,11 @@ def _modes(before: FileState | None, after: FileState | None) -> str:
     """The lines of a patch that tell of other permissions, as git writes them."""
     if before is None or after is None or before.mode is None or after.mode in (None, before.mode):
         return ""
-    assert after.mode is not None
-    return f"old mode 100{before.mode:03o}\nnew mode 100{after.mode:03o}\n"
+    return f"old mode {_mode(before)}\nnew mode {_mode(after)}\n"
+
+
+def _mode(state: FileState) -> str:
+    return f"{state.mode:o}" if state.is_link else f"100{state.mode or 0:03o}"
 
 
 def _file(

@@ -17,9 +17,12 @@ from agentd.protocol.methods import Problem
 from agentd.providers.base import Model
 from agentd.sessions.face import Face
 from agentd.tools.base import Toolbox
+from agentd.workspace.checkpoints import MOST_BYTES
 from agentd.workspace.editor import Editor
+from agentd.workspace.git import Git
 from agentd.workspace.sandbox import Sandbox
 from agentd.workspace.write_notes import WriteNotes
+from agentd.workspace.writers import Writers
 
 
 class Engines(Protocol):
@@ -93,7 +96,9 @@ class House:
 
     `start_soon` runs a task in the daemon's root task group. `spills` is the folder for output of commands
     that is too long to be shown; None where none is kept. `rules` keeps answers that outlive a session.
-    `config_folder` is the user's own, with instructions for all work.
+    `config_folder` is the user's own, with instructions for all work. `git` is that of a workspace folder.
+    `checkpoint_bytes` is how much is kept of what the files of one session were. `writers` knows which
+    session wrote a file last.
     """
 
     settings: Settings
@@ -109,6 +114,9 @@ class House:
     sandbox: Sandbox | None = None
     rules: RuleStore | None = None
     config_folder: Path | None = None
+    git: Callable[[Path], Git] | None = None
+    checkpoint_bytes: int = MOST_BYTES
+    writers: Writers = field(default_factory=Writers)
     _told: list[bool] = field(default_factory=list)
 
     @property

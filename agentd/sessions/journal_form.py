@@ -118,23 +118,35 @@ def encode(record: Mapping[str, Any]) -> bytes:
     return b"".join((_PREFIX, str(zlib.crc32(body)).encode(), _MIDDLE, body, _SUFFIX, b"\n"))
 
 
-def _decode(line: bytes) -> dict[str, Any] | str:
-    """The record of a line that has no line end, or the reason why there is none."""
+def _body(line: bytes) -> bytes | str:
+    """The raw record of a line that has no line end, where its check value fits; else the reason why not."""
     middle = line.find(_MIDDLE, 0, len(_PREFIX) + 20)
     number = line[len(_PREFIX) : middle]
     if not line.startswith(_PREFIX) or middle < 0 or not line.endswith(_SUFFIX) or not number.isdigit():
         return "form"
     body = line[middle + len(_MIDDLE) : -len(_SUFFIX)]
-    if zlib.crc32(body) != int(number):
-        return "check"
+    return body if zlib.crc32(body) == int(number) else "check"
+
+
+def sound_body(line: bytes) -> bytes | None:
+    """The raw record of a line that has no line end; None where its check value does not vouch for it."""
+    body = _body(line)
+    return body if isinstance(body, bytes) else None
+
+
+def _decode(line: bytes) -> dict[str, Any] | str:
+    """The record of a line that has no line end, or the reason why there is none."""
+    body = _body(line)
+    if isinstance(body, str):
+        return body
     try:
-        record = _parse(body)
+        record = parse(body)
     except ValueError:
         return "form"
     return record if isinstance(record, dict) else "form"
 
 
-def _parse(body: bytes) -> Any:
+def parse(body: bytes) -> Any:
     """JSON. pydantic_core reads 200 levels of nesting but writes 255; the slower parser reads them all."""
     try:
         return from_json(body)
@@ -142,7 +154,8 @@ def _parse(body: bytes) -> Any:
         return json.loads(body)
 
 
-def _is_header(record: dict[str, Any]) -> bool:
+def is_header(record: dict[str, Any]) -> bool:
+    """Whether this is the first line of a journal."""
     return type(record.get("schema")) is int and type(record.get("minReader")) is int
 
 
@@ -177,7 +190,7 @@ class Scan:
         if skipped := len(line) - len(text) - whole:
             self.damage.append(Damage(number, skipped, "nul"))
         self.good_end, self.unfinished = self.size, not whole
-        if number == 1 and _is_header(record):
+        if number == 1 and is_header(record):
             self.header = record
         else:
             self.records.append(record)
@@ -210,7 +223,7 @@ def read_ends(
     """
     with failing_as("read"), open_to_read(path) as file:
         first = _decode(file.readline().rstrip(b"\n").lstrip(b"\0"))
-        header = first if isinstance(first, dict) and _is_header(first) else {}
+        header = first if isinstance(first, dict) and is_header(first) else {}
         head = [first] if isinstance(first, dict) and not header else []
         head_end = file.tell()
         while head_end < head_bytes and (line := file.readline(head_bytes)).endswith(b"\n"):
@@ -235,6 +248,29 @@ def _read_tail(file: BufferedReader, floor: int, tail_bytes: int) -> list[dict[s
         if records or start == floor:
             return records
         tail_bytes *= 4
+
+
+def lines_backwards(file: BufferedReader, block_bytes: int) -> Iterator[bytes]:
+    """The whole lines of a journal without their ends, the last one first, read in blocks of about this size.
+
+    What stands behind the last line end may be in the making, and is left out.
+    """
+    start = file.seek(0, os.SEEK_END)
+    rest, has_end = b"", False  # what was read of a line whose beginning was not, and whether it has its end
+    while start > 0:
+        stop, start = start, max(0, start - block_bytes)
+        file.seek(start)
+        rest = file.read(stop - start) + rest
+        if b"\n" not in rest:
+            block_bytes *= 2  # a line of many blocks is not put together block by block
+            continue
+        first, *lines = rest.split(b"\n")
+        if not has_end:
+            lines[-1:], has_end = [], True
+        yield from reversed(lines)
+        rest = first
+    if has_end:
+        yield rest
 
 
 def _records(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:

@@ -8,9 +8,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentd.protocol.errors import RpcError
+from agentd.protocol.messages import Session
 from agentd.sessions.carried import KEY
 from agentd.sessions.journal import Contents, Journal, JournalError, read
-from agentd.sessions.records import Reader
+from agentd.sessions.records import Reader, number_of
 from agentd.sessions.state import SessionState
 
 log = logging.getLogger(__name__)
@@ -60,12 +61,12 @@ def read_state(path: Path, session_id: str) -> tuple[SessionState, tuple[int, ..
 
 def _lost(contents: Contents) -> tuple[int, ...]:
     """The lines whose records are gone. What a killed writer had not finished was never acknowledged."""
-    numbers = [record["seq"] for record in contents.records if type(record.get("seq")) is int]
+    numbers = [seq for record in contents.records if (seq := number_of(record)) is not None]
     has_all = numbers == list(range(1, len(numbers) + 1))
     damage = [d for d in contents.damage if d.reason != "torn" and not (has_all and d.reason == "nul")]
     for each in damage:
         log.warning("a session's journal: line %d cannot be read (%s)", each.line, each.reason)
-    return tuple(d.line for d in damage if d.line > 1 or contents.header)
+    return tuple(d.line for d in damage if d.line > 1 or contents.header or not has_all)
 
 
 _STEPS = {
@@ -88,6 +89,7 @@ def _fold(contents: Contents, session_id: str) -> SessionState:
     """
     state, reader = SessionState(session_id), Reader()
     last_end = _last_end(contents.records)
+    seen: set[int | None] = set()
     for number, record in enumerate(contents.records):
         try:
             if KEY in record:
@@ -98,15 +100,49 @@ def _fold(contents: Contents, session_id: str) -> SessionState:
                 entry = None
             else:
                 entry = reader.entry(record)
-        except (ValidationError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             why = error.title if isinstance(error, ValidationError) else repr(error)
             log.warning("session %s: record %s is left out: %s", session_id, record.get("seq"), why)
             entry = None
-        if entry is not None:
+        seq = number_of(record)
+        if seq is not None and seq in seen:
+            log.warning("session %s: record %s is there twice", session_id, seq)
+        elif entry is not None:
             state.apply(entry)
-        elif type(record.get("seq")) is int:
-            state.pass_over(record["seq"])
+        elif seq is not None:
+            state.pass_over(seq)
+        seen.add(seq)
+    if not state.is_introduced and state.seq and (info := _introduction(contents, session_id)) is not None:
+        state.introduce(info)
     return state
+
+
+def _introduction(contents: Contents, session_id: str) -> Session | None:
+    """The session as other records tell it, where the one that introduced it was lost; None if none does."""
+    told = [record["summary"] for record in contents.records if "summary" in record]
+    starts = [
+        record["event"].get("prompt") for record in contents.records if _type_of(record) == "agent_start"
+    ]
+    settings = next((each for each in starts if isinstance(each, dict)), {})
+    created = contents.header.get("createdAt")
+    plain = {
+        "sessionId": session_id,
+        "workspaceUri": contents.header.get("workspaceUri"),
+        "title": "",
+        "model": settings.get("model"),
+        "mode": settings.get("mode", "ask"),
+        "state": "idle",
+        "createdAt": created,
+        "updatedAt": created,
+        "messageCount": 0,
+        "seq": 1,
+    }
+    for each in (*reversed(told), plain):
+        try:
+            return Session.model_validate(each)
+        except ValidationError:
+            continue
+    return None
 
 
 def _last_end(records: list[dict[str, Any]]) -> int:

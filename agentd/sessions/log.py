@@ -119,6 +119,16 @@ class SessionLog:
         except JournalError as error:
             raise NotJournaled(str(error)) from error
 
+    async def flush(self) -> None:
+        """Bring what was recorded to the disk, where nobody waits for it.
+
+        A failure is the next `sync`'s to tell, which writes the same bytes again.
+        """
+        try:
+            await self._journal.sync()
+        except JournalError as error:
+            log.info("a flush that nothing waited for: %s", error)
+
     def repair(self, delegated: Mapping[str, Delegated] | None = None, *, tell: bool = True) -> None:
         """Close what a stopped daemon or a full disk left open. Raises `RpcError` storage.
 

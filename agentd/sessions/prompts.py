@@ -18,9 +18,14 @@ from agentd.protocol.messages import (
     Message,
     TextContent,
 )
+from agentd.protocol.text import one_line
 from agentd.providers.base import Model
 
 _TITLE_LENGTH = 72
+_GIVEN_LENGTH = 200
+"""A title stands in each list, and behind each run in the journal."""
+_LINE_LENGTH = 1000
+"""A title needs no more of a line, and marks are sought over and over."""
 _LINE_START = re.compile(r"^(?:[#>*+\-\s]+|\d+[.)]\s+)+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _EMPHASIS = re.compile(r"(\*\*|__|\*|`+|~~)(?=\S)(.+?)(?<=\S)\1")
@@ -94,8 +99,17 @@ def title_of_blocks(blocks: Sequence[ContentBlock]) -> str:
     plain = (_plain(line) for line in lines if not _is_fence(line))
     title = next((line for line in plain if any(map(str.isalnum, line))), None)
     if title is None:  # nothing but marks
-        title = next((" ".join(line.split()) for line in lines if line.strip()), "")
-    return title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1].rstrip() + "…"
+        title = next((shown for line in lines if (shown := one_line(line[:_LINE_LENGTH]))), "")
+    return _cut(title, _TITLE_LENGTH)
+
+
+def title_of_text(text: str) -> str:
+    """A title that a client gives: as it is, but one line that shows what it holds, and not endless."""
+    return _cut(one_line(text[:_LINE_LENGTH]), _GIVEN_LENGTH)
+
+
+def _cut(title: str, length: int) -> str:
+    return title if len(title) <= length else title[: length - 1].rstrip() + "…"
 
 
 def _is_fence(line: str) -> bool:
@@ -104,9 +118,7 @@ def _is_fence(line: str) -> bool:
 
 def _plain(line: str) -> str:
     """A line without marks of headings, quotes, lists, emphasis, code and links."""
-    line = _LINK.sub(
-        r"\1", line[:1000]
-    )  # a title needs no more of a line, and marks are sought over and over
+    line = _LINK.sub(r"\1", line[:_LINE_LENGTH])
     for _ in range(2):  # code inside emphasis
         line = _EMPHASIS.sub(r"\2", line)
-    return " ".join(_LINE_START.sub("", line).split())
+    return one_line(_LINE_START.sub("", line))

@@ -105,7 +105,7 @@ class PromptQueue:
         if index is None:
             raise RpcError("invalidParams", "/index: is required for this op")
         rest = [*self.all[:place], *self.all[place + 1 :]]
-        rest.insert(index, self.all[place])
+        rest.insert(min(index, len(rest)), self.all[place])
         if tuple(rest) != self.all:
             self._record(tuple(rest))
 

@@ -8,6 +8,7 @@ holds only its id, which `Reader` fills in again.
 """
 
 import functools
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from agentd.protocol.events import (
+    AgentStart,
     CompactionEnd,
     CompactionKept,
     DurableEvent,
@@ -24,6 +26,7 @@ from agentd.protocol.events import (
 )
 from agentd.protocol.messages import AssistantMessage, ToolResultMessage
 from agentd.protocol.methods import PromptParams
+from agentd.protocol.wire import Many, Wire
 from agentd.sessions.family import KEPT, Delegated
 
 
@@ -72,7 +75,45 @@ class Entry:
         return record
 
 
+_HEAD = re.compile(rb'\{"seq":(\d{1,18}),"time":"[^"\\]*","event":\{"type":"(\w+)"')
+
+
+def head_of(body: bytes) -> tuple[int, str] | None:
+    """Number and type of an event's raw record, by its first bytes: most are passed over without parsing.
+
+    None for a record that begins otherwise, which makes it no bad one.
+    """
+    head = _HEAD.match(body)
+    return (int(head[1]), head[2].decode()) if head is not None else None
+
+
+_MOST = 2**53
+"""A number above it, which JavaScript cannot count on from, is none that was given."""
+
+
+def number_of(record: dict[str, Any]) -> int | None:
+    """The number of an event's record; None where it has none of ours."""
+    seq = record.get("seq")
+    return seq if type(seq) is int and 0 < seq < _MOST else None
+
+
+class _Private(Wire):
+    """What is journaled beside an event and has a form of its own."""
+
+    prompt_digest: str | None = None
+    steer: str | None = None
+    cuts_prompts: str | None = None
+    damage: Many[int] = ()
+    rewind: str | None = None
+    refused: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    prompts: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
 _PRIVATE = ("promptDigest", "cutsPrompts", "summary", "steer", "refused", "damage", "rewind")
+
+
+REFERRED_TO = {"tool_execution_end", "queue_changed"}
+"""Events whose bodies later records leave out."""
 
 
 class _Queue:
@@ -112,10 +153,10 @@ class Reader:
     def entry(self, record: dict[str, Any]) -> Entry | None:
         """The entry of a record; None for a kind of record that a later version wrote.
 
-        Raises ValueError when the record is none of ours.
+        Raises ValueError, KeyError, TypeError or AttributeError when the record is none of ours.
         """
         body = record.get("event")
-        if not isinstance(body, dict) or type(record.get("seq")) is not int:
+        if not isinstance(body, dict) or number_of(record) is None:
             return None
         if "resultId" in body:
             result = self._results.pop(body["resultId"], None)
@@ -132,13 +173,18 @@ class Reader:
             event = MessageEnd(message=message)
         elif isinstance(event, CompactionEnd) and "kept" in record:
             event = event.model_copy(update={"kept": CompactionKept.model_validate(record["kept"])})
+        prompt_id = record.get("promptId")
+        if not isinstance(prompt_id, str) and (prompt_id is not None or isinstance(event, AgentStart)):
+            raise ValueError("a run without the id of its prompt")
         private: dict[str, Any] = {key: record[key] for key in _PRIVATE if key in record}
         if KEPT in record:
             private[KEPT] = Delegated.model_validate(record[KEPT])
+        if private or "prompts" in record:
+            _Private.model_validate(record)
         if "prompts" in record:
             prompts: dict[str, Any] = record["prompts"]
             private["prompts"] = {key: PromptParams.model_validate(said) for key, said in prompts.items()}
-        return Entry(record["seq"], str(record.get("time", "")), record.get("promptId"), event, private)
+        return Entry(record["seq"], str(record.get("time", "")), prompt_id, event, private)
 
 
 class Replay:
@@ -150,9 +196,12 @@ class Replay:
         self._queue = _Queue()
 
     def notification(self, record: dict[str, Any]) -> dict[str, Any] | None:
-        """The params of `agentd/event` of a record; None where its body stood in a line that was lost."""
+        """The params of `agentd/event` of a record; None where its body stood in a line that was lost.
+
+        Raises KeyError, TypeError or AttributeError when the record is none of ours.
+        """
         body = record.get("event")
-        if not isinstance(body, dict) or type(record.get("seq")) is not int:
+        if not isinstance(body, dict) or number_of(record) is None:
             return None
         kind = body.get("type")
         if "resultId" in body:

@@ -31,7 +31,7 @@ from agentd.protocol.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agentd.sessions.state import OpenRun
+from agentd.sessions.open_run import OpenRun
 
 OUTCOME_UNKNOWN = "Outcome unknown: the daemon stopped while this ran."
 

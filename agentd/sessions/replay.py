@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from agentd.protocol.capabilities import LIMITS
-from agentd.sessions.journal_form import failing_as, open_to_read, record_of
-from agentd.sessions.records import Replay
+from agentd.sessions.journal_form import failing_as, open_to_read, record_of, sound_body
+from agentd.sessions.records import REFERRED_TO, Replay, head_of, number_of
 
 MAX_EVENTS = LIMITS["maxReplayEvents"]
 MAX_BYTES = 8 * 1024 * 1024
@@ -37,18 +37,37 @@ class ReplayReader:
                 if not line.endswith(b"\n"):
                     return  # in the making
                 self._offset += len(line)
+                if self._is_behind(line):
+                    continue
                 record = record_of(line)
-                if record is not None and type(record.get("seq")) is int:
+                if record is not None and number_of(record) is not None:
                     self._take(record, len(line))
 
+    def _is_behind(self, line: bytes) -> bool:
+        """Whether its client has this event and no later one refers to it: the rest of it is not read."""
+        body = sound_body(line[:-1])
+        head = head_of(body) if body is not None else None
+        if head is None or head[0] > self._after or head[1] in REFERRED_TO:
+            return False
+        self.seq = max(self.seq, head[0])
+        return True
+
     def _take(self, record: dict[str, Any], size: int) -> None:
-        told = self._replay.notification(record)
-        self.seq = record["seq"]
-        if self.seq <= self._after or not self._is_possible:
+        try:
+            told = self._replay.notification(record)
+        except (KeyError, TypeError, AttributeError):
+            told = None  # none of ours: a hole
+        self.seq = max(self.seq, record["seq"])
+        if record["seq"] <= self._after or not self._is_possible:
             return
         expected = self._after + len(self._events) + 1
         self._bytes += size
-        if told is None or self.seq != expected or self._bytes > MAX_BYTES or len(self._events) == MAX_EVENTS:
+        if (
+            told is None
+            or record["seq"] != expected
+            or self._bytes > MAX_BYTES
+            or len(self._events) == MAX_EVENTS
+        ):
             self._is_possible = False
             self._events = []
         else:

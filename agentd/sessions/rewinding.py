@@ -23,8 +23,9 @@ from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.state import Rewound, SessionState
 from agentd.tools.diff import action_of
 from agentd.workspace import restoring
-from agentd.workspace.checkpoints import Change, Checkpoints, Parts
-from agentd.workspace.paths import OutsideWorkspace, WorkspaceError, path_of, resolve
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.file_states import Change, Parts
+from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
 from agentd.workspace.restoring import Restoration, Wanted
 from agentd.workspace.seen import SeenFiles
 
@@ -101,14 +102,14 @@ class Rewinding:
             changes = await anyio.to_thread.run_sync(self._checkpoints.changes)
         except (WorkspaceError, OSError) as error:
             raise _storage(error) from error
-        only = await anyio.to_thread.run_sync(_parts, self._root, params.uris)
+        known = {change.parts for change in changes}
+        only = await anyio.to_thread.run_sync(_parts, self._root, params.uris, known)
         if params.undo:
             return await self._plan_undo(_undoable(state, params), changes)
         prompt_id, scope = _asked(state, params)
         files: tuple[Restoration, ...] = ()
         if scope != "conversation":
-            since = state.begun[state.begun.index(prompt_id) :]
-            wants = restoring.wanted(changes, since)
+            wants = restoring.wanted(changes, state.since(prompt_id))
             files = await self._files(_chosen(wants, only, params.uris))
         removed = () if scope == "files" else state.removed_by(prompt_id)
         return Plan(prompt_id, scope, files, removed)
@@ -122,12 +123,19 @@ class Rewinding:
 
     async def _files(self, wants: Sequence[Wanted]) -> tuple[Restoration, ...]:
         dirty = frozenset(await self._house.editor.dirty_paths())
-        found = await anyio.to_thread.run_sync(restoring.plan, self._checkpoints, self._root, wants, dirty)
+        try:
+            found = await anyio.to_thread.run_sync(
+                restoring.plan, self._checkpoints, self._root, wants, dirty
+            )
+        except WorkspaceError as error:
+            raise _storage(error) from error
         return tuple(found)
 
     async def _carry_out(self, plan: Plan) -> None:
         rewind_id = self._house.sources.new_id("r")
         notes, steps, todo = self._house.write_notes, plan.steps, self._log.state.todo
+        for step in steps:
+            self._house.writers.note(step.place.path, self._checkpoints, step.to)
         try:
             if steps:
                 await anyio.to_thread.run_sync(restoring.restore, self._checkpoints, rewind_id, steps, notes)
@@ -168,20 +176,20 @@ def _asked(state: SessionState, params: SessionRewindParams) -> tuple[str, Rewin
         raise RpcError("invalidParams", '/scope: say "files", "conversation" or "both"')
     if params.uris is not None and params.scope == "conversation":
         raise RpcError("invalidParams", '/uris: with scope "conversation" no file is restored')
-    return begun(state, params.prompt_id), params.scope
+    if begun(state, params.prompt_id) not in state.starts:
+        raise RpcError(
+            "promptNotFound",
+            f'Prompt "{params.prompt_id}" was rewound: it is no part of the conversation any more.',
+            hint="Undo that rewind, or rewind to a prompt that is there.",
+        )
+    return params.prompt_id, params.scope
 
 
 def begun(state: SessionState, prompt_id: str) -> str:
-    """A prompt that had a run of its own. Raises `RpcError` promptNotFound or invalidParams."""
-    if prompt_id in state.begun:
-        return prompt_id
-    entry = state.prompts.get(prompt_id)
-    run = entry.result.run_prompt_id if entry is not None and entry.result is not None else None
-    if run is not None:
-        raise RpcError(
-            "invalidParams", f'/promptId: "{prompt_id}" was said in the run of prompt "{run}"; name that one'
-        )
-    raise RpcError("promptNotFound", f'No prompt "{prompt_id}" has run in this session.')
+    """A prompt that was said here, in a run of its own or in that of another. Raises `RpcError`."""
+    if prompt_id not in state.begun:
+        raise RpcError("promptNotFound", f'No prompt "{prompt_id}" has run in this session.')
+    return prompt_id
 
 
 def _undoable(state: SessionState, params: SessionRewindParams) -> Rewound:
@@ -195,17 +203,28 @@ def _undoable(state: SessionState, params: SessionRewindParams) -> Rewound:
     return state.rewound
 
 
-def _parts(root: Path, uris: Sequence[str] | None) -> list[Parts]:
-    """The files that are named. Raises `RpcError` invalidParams or outsideWorkspace."""
+def _parts(root: Path, uris: Sequence[str] | None, known: Collection[Parts]) -> list[Parts]:
+    """The files that are named. Raises `RpcError` invalidParams or outsideWorkspace. Blocks."""
     found = []
     for number, uri in enumerate(uris or ()):
         try:
-            found.append(resolve(root, str(path_of(uri))).parts)
+            found.append(place_of(root, uri, known).parts)
         except OutsideWorkspace as error:
             raise RpcError("outsideWorkspace", f"/uris/{number}: {error}") from error
         except WorkspaceError as error:
             raise RpcError("invalidParams", f"/uris/{number}: {error}") from error
     return found
+
+
+def place_of(root: Path, uri: str, known: Collection[Parts]) -> Place:
+    """The file that a URI names: one of `known` by its name, whatever stands there now, else where it leads.
+
+    Raises WorkspaceError. Blocks.
+    """
+    path = path_of(uri)
+    if path.is_relative_to(root) and (parts := path.relative_to(root).parts) in known:
+        return Place(root, parts, "/".join(parts))
+    return resolve(root, str(path))
 
 
 def _chosen(wants: list[Wanted], only: Sequence[Parts], uris: Sequence[str] | None) -> list[Wanted]:

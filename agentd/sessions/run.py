@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from agentd.protocol.events import (
     MessageStart,
     MessageUpdate,
     Notice,
+    PermissionRequested,
     PermissionResolved,
     PromptSettings,
     TodoChanged,
@@ -35,6 +36,7 @@ from agentd.protocol.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
     TurnEnd,
+    TurnStart,
 )
 from agentd.protocol.messages import (
     ContentBlock,
@@ -48,52 +50,33 @@ from agentd.protocol.messages import (
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
-from agentd.sessions.family import KEPT, Delegations, Family, Parentage
-from agentd.sessions.house import House
+from agentd.sessions.family import KEPT, Delegations, Parentage
+from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
-from agentd.sessions.questions import Asked, Questions
-from agentd.sessions.queue import PromptQueue
+from agentd.sessions.questions import Asked
 from agentd.sessions.recovery import changed_files
 from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
-from agentd.workspace.checkpoints import Checkpoint, Checkpoints
+from agentd.workspace.checkpoints import Checkpoint
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
-from agentd.workspace.seen import SeenFiles
-from agentd.workspace.shell import Shell
 
 log = logging.getLogger(__name__)
 
 _GATES = (ToolExecutionStart, PermissionResolved, AgentEnd)
 """Events whose effect waits until they are safe on disk; what the user says is another.
 
-The end of an assistant's message has no effect but through one of these, which follows it."""
+The end of an assistant's message has no effect but through one of these, which follows it: a flush of its
+own would be one more before each tool. Where none follows soon, see `_LONG_WAITS`."""
 
+
+_LONG_WAITS = (PermissionRequested, TurnStart)
+"""Events behind which the run waits for the user or a model server: what it has said so far, an assistant's
+message before its calls are asked about or refused, is brought to the disk meanwhile and holds up nothing."""
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What all runs of a session stand on.
-
-    `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
-    were before, `family` whose child the session is and how it gets its own.
-    """
-
-    root: Path
-    log: SessionLog
-    house: House
-    questions: Questions
-    shell: Shell
-    prompt_watch: PromptWatch
-    queue: PromptQueue
-    checkpoints: Checkpoints
-    family: Family = field(default_factory=Family)
-    seen: SeenFiles = field(default_factory=SeenFiles)
-    told: set[str] = field(default_factory=set)
 
 
 class Run(SessionConversation):
@@ -123,6 +106,7 @@ class Run(SessionConversation):
         self.is_safe = False  # whether its prompt is safe in the journal
         self._has_user_message = bool(blocks)
         self._steers: dict[str, str] = {}  # messages that say a steer -> its prompt
+        self._said = params.prompt_id  # the prompt that was said last, to which changes of files belong
         self.over = False  # whether its last event is journaled
         user = None
         if blocks:
@@ -141,6 +125,8 @@ class Run(SessionConversation):
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
             await self.look_for_instructions(_worked_in(self._blocks, self._root))
+            if self._ground.shell.background.running:
+                await self._checkpoint().look_beside(self._root, begins=True)
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:
@@ -240,7 +226,7 @@ class Run(SessionConversation):
             description,
             self._ground.questions,
             self._current_mode,
-            self.checkpoint,
+            self._checkpoint,
             self.emit,
         )
 
@@ -278,20 +264,23 @@ class Run(SessionConversation):
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
-            checkpoint=self.checkpoint(),
+            checkpoint=self._checkpoint(),
             run_child=self._ground.family.children(self) if self._ground.family.children else None,
         )
 
-    def checkpoint(self) -> Checkpoint:
+    def _checkpoint(self) -> Checkpoint:
         """What keeps files as they are before the prompt changes them; a child works for its parent's."""
         if (parent := self._ground.family.parent) is not None:
             return parent.checkpoint()
+        house = self._house
         return PromptCheckpoint(
             self._ground.checkpoints,
-            self.prompt_id,
+            self._said,
             self._looks,
             self._tell_once,
-            hidden=self._house.spills.parent if self._house.spills is not None else None,
+            hidden=house.spills.parent if house.spills is not None else None,
+            git=house.git(self._ground.root) if house.git is not None else None,
+            writers=house.writers,
         )
 
     def _tell_once(self, message: str, severity: Literal["info", "warning"] = "info") -> None:
@@ -332,12 +321,16 @@ class Run(SessionConversation):
             self._live.follow(event)
             return
         if isinstance(event, AgentEnd):
+            with anyio.move_on_after(LOOK_SECONDS, shield=True):
+                await self._checkpoint().look_beside(self._root)
             await self._tell_changed_files()
             event = event.model_copy(update={"usage": add_spent(event.usage, self.delegations.usage)})
+        if isinstance(event, ToolExecutionEnd) and (kept := self.delegations.take(event.tool_call_id)):
+            private[KEPT] = kept
+        if isinstance(event, AgentEnd | ToolExecutionEnd) and (notice := self._ground.checkpoints.notice):
+            self._tell_once(notice, "warning")
         elif isinstance(event, AgentStart) and (files := self._instructions.uris(trusted=self.is_trusted)):
             event = AgentStart(prompt=event.prompt.model_copy(update={"instructions": files}))
-        elif isinstance(event, ToolExecutionEnd) and (kept := self.delegations.take(event.tool_call_id)):
-            private[KEPT] = kept
         self._record(event, private)
         self._live.follow(event)
         for watch in self._watchers:
@@ -349,6 +342,8 @@ class Run(SessionConversation):
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
+        elif isinstance(event, _LONG_WAITS) and self.is_safe:
+            self._house.start_soon(self._log.flush)
         if opens:
             self.is_safe = True
             self.accepted.set()
@@ -372,6 +367,7 @@ class Run(SessionConversation):
             steer = self._steers.get(event.message.message_id)
         if steer is not None:
             own = {"steer": steer}
+            self._said = steer
         self._log.record(event, self.prompt_id, **own, **private)
         self.over = isinstance(event, AgentEnd)
         queue.took(self.prompt_id, steer if isinstance(event, MessageEnd) else None)

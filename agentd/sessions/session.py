@@ -14,6 +14,7 @@ from agentd.protocol.messages import Message, PermissionRequest
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import (
     AttachResult,
+    BackgroundInfo,
     CancelResult,
     Partial,
     PermissionAnswer,
@@ -26,11 +27,13 @@ from agentd.protocol.methods import (
     SessionRewindResult,
     SessionUpdateParams,
 )
+from agentd.protocol.text import visible
 from agentd.sessions.dispatcher import Dispatcher, Stop
 from agentd.sessions.family import Delegated, Family
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
 from agentd.sessions.log import SessionLog, refusing
+from agentd.sessions.prompts import title_of_text
 from agentd.sessions.questions import Questions
 from agentd.sessions.replay import ReplayReader
 from agentd.sessions.state import SessionState
@@ -142,8 +145,13 @@ class Session:
     async def cancel(
         self, prompt_id: str | None = None, stop: Stop = "aborted", *, keep_queue: bool = False
     ) -> CancelResult:
-        """See `Dispatcher.cancel`."""
-        return await self.prompts.cancel(prompt_id, stop, keep_queue=keep_queue)
+        """See `Dispatcher.cancel`. The answer tells what goes on in the background, too."""
+        result = await self.prompts.cancel(prompt_id, stop, keep_queue=keep_queue)
+        running = tuple(
+            BackgroundInfo(id=each.id, command=visible(each.command))
+            for each in self._shell.background.running
+        )
+        return result.model_copy(update={"background": running}) if running else result
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -179,6 +187,8 @@ class Session:
             self._house.engines.engine(params.model, params.effort)
         fields = ("title", "model", "mode", "effort")
         changes = {name: getattr(params, name) for name in fields if getattr(params, name) is not None}
+        if params.title is not None:
+            changes["title"] = title_of_text(params.title)
         if changes:
             changed = self.info.model_copy(update={**changes, "seq": self._state.seq + 1})
             with refusing():

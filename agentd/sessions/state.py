@@ -15,11 +15,8 @@ from agentd.protocol.events import (
     AgentStart,
     CompactionEnd,
     CompactionStart,
-    DurableEvent,
-    FilesChanged,
     Memory,
     MessageEnd,
-    MessageHead,
     MessageStart,
     Notice,
     PermissionRequested,
@@ -29,28 +26,21 @@ from agentd.protocol.events import (
     SessionChanged,
     SessionRewound,
     TodoChanged,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-    TurnEnd,
-    TurnStart,
 )
 from agentd.protocol.messages import (
     AssistantMessage,
-    ContentBlock,
-    EditDetails,
-    FileAction,
     Message,
     QueuedPrompt,
     RunError,
     Session,
     TodoItem,
-    ToolResultMessage,
     Usage,
     UserMessage,
 )
 from agentd.protocol.methods import PromptParams, PromptResult
 from agentd.sessions.carried import Carried
-from agentd.sessions.family import KEPT, Delegated, together
+from agentd.sessions.family import KEPT
+from agentd.sessions.open_run import OpenRun, follow, take_delegated
 from agentd.sessions.prompts import blocks_of, digest_of, title_of_blocks
 from agentd.sessions.records import Entry
 
@@ -63,31 +53,6 @@ class PromptEntry:
 
     digests: set[str] = field(default_factory=set)
     result: PromptResult | None = None
-
-
-@dataclass
-class OpenRun:
-    """What a run has begun and not ended yet."""
-
-    prompt_id: str
-    model: str | None
-    whole_turns: int = 0  # how many messages of the session stand before the open turn
-    turn: int = 0
-    asked: int = 0  # the last turn in which the model began to answer
-    turn_open: bool = False
-    answer: AssistantMessage | None = None  # the open turn's, once whole
-    last_answer: AssistantMessage | None = None  # the run's
-    message: MessageHead | None = None
-    calls: dict[str, ToolExecutionStart] = field(default_factory=dict)
-    unsaid: dict[str, ToolResultMessage] = field(default_factory=dict)  # results without their message yet
-    result_ids: list[str] = field(default_factory=list)
-    message_ids: list[str] = field(default_factory=list)
-    questions: dict[str, PermissionRequested] = field(default_factory=dict)
-    usage: Usage | None = None
-    changed: dict[str, FileAction] = field(default_factory=dict)
-    steers: list[str] = field(default_factory=list)  # the prompts that it took while it ran
-    owed: tuple[ContentBlock, ...] = ()  # what a queued prompt or a steer says, until its message is whole
-    steer: str | None = None  # the prompt that the open message of the user says, where it is a steer
 
 
 class Start(NamedTuple):
@@ -142,9 +107,9 @@ class SessionState:
         self.cut_prompts: set[str] = set()  # the models whose servers were seen to cut prompts
         self.compacting: CompactionStart | None = None
         self.memories: list[Memory] = []
-        self.begun: list[str] = []  # the prompts that had a run, in order, rewound ones too
+        self.begun: list[str] = []  # the prompts that were said, in order, rewound ones and steers too
         self.starts: dict[str, Start] = {}  # of those whose messages are there
-        self.rewinds: set[str] = set()  # the ids of all rewinds
+        self.rewinds: dict[str, int] = {}  # the ids of all rewinds, and how many prompts were said by then
         self.rewound: Rewound | None = None  # what an undo would undo
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
@@ -208,13 +173,17 @@ class SessionState:
 
     def pass_over(self, seq: int) -> None:
         """An event that this version does not know has this number."""
-        self.seq = seq
+        self.seq = max(self.seq, seq)
+
+    def introduce(self, session: Session) -> None:
+        """The event that introduced the session was lost; this is what else tells of it."""
+        self._changed = session
 
     # --- the fold ---------------------------------------------------------------------------------
 
     def apply(self, entry: Entry) -> None:
         """Take the next durable event."""
-        self.seq = entry.seq
+        self.seq = max(self.seq, entry.seq)
         self.updated_at = entry.time
         event = entry.event
         if "cutsPrompts" in entry.private:
@@ -243,8 +212,8 @@ class SessionState:
         elif isinstance(event, SessionRewound):
             self._rewind(event, str(entry.private.get("rewind", "")))
         if self.run is not None:
-            _follow(self.run, event, len(self.messages))
-            _take_delegated(self.run, entry.private.get(KEPT))
+            follow(self.run, event, len(self.messages))
+            take_delegated(self.run, entry.private.get(KEPT))
         if isinstance(event, AgentEnd):
             self._end(event)
 
@@ -271,6 +240,8 @@ class SessionState:
         if steer is not None and self.run is not None:
             self._leave_queue(steer)
             self.run.steers.append(steer)
+            self.begun.append(steer)
+            self.starts[steer] = Start(len(self.messages), self.todo)
         self.messages.append(message)
         if isinstance(message, AssistantMessage):
             self._call_ids.update(call.id for call in message.calls)
@@ -313,6 +284,23 @@ class SessionState:
         else:
             self.usage = self.usage_after(event)
 
+    def since(self, prompt_id: str) -> frozenset[str]:
+        """The ids of a prompt that was said, of all prompts behind it, and of all rewinds since."""
+        number = self.begun.index(prompt_id)
+        rewinds = (key for key, said in self.rewinds.items() if said > number)
+        return frozenset((*self.begun[number:], *rewinds))
+
+    def said_in(self, prompt_id: str) -> frozenset[str]:
+        """A prompt with those that were said in its run."""
+        run = self.run
+        steers = run.steers if run is not None and run.prompt_id == prompt_id else ()
+        ended = (
+            key
+            for key, entry in self.prompts.items()
+            if entry.result is not None and entry.result.run_prompt_id == prompt_id
+        )
+        return frozenset((prompt_id, *steers, *ended))
+
     def removed_by(self, prompt_id: str) -> tuple[Message, ...]:
         """The messages that a rewind to just before a prompt takes away."""
         start = self.starts.get(prompt_id)
@@ -320,7 +308,7 @@ class SessionState:
 
     def _rewind(self, event: SessionRewound, rewind_id: str) -> None:
         """Go back, or undo that: the last rewind is turned round."""
-        self.rewinds.add(rewind_id)
+        self.rewinds[rewind_id] = len(self.begun)
         last = self.rewound
         if event.undo and last is not None and not last.is_undone:
             self.messages += last.removed
@@ -396,55 +384,3 @@ def never_ran(state: SessionState, prompt_id: str, error: RunError | None = None
         seq=state.seq,
         error=error,
     )
-
-
-def _follow(run: OpenRun, event: DurableEvent, messages: int) -> None:
-    """Keep account of what a run has open; `messages` is how many the session has."""
-    match event:
-        case TurnStart():
-            run.turn, run.turn_open, run.answer, run.result_ids = event.turn, True, None, []
-            run.whole_turns = messages
-        case TurnEnd():
-            run.turn_open = False
-        case MessageStart():
-            run.message = event.message
-            if event.message.role == "assistant":
-                run.asked = run.turn
-        case MessageEnd():
-            run.message = None
-            if event.message.role == "user":
-                run.owed, run.steer = (), None
-            run.message_ids.append(event.message.message_id)
-            _follow_message(run, event.message)
-        case ToolExecutionStart():
-            run.calls[event.tool_call_id] = event
-        case ToolExecutionEnd():
-            run.calls.pop(event.tool_call_id, None)
-            run.unsaid[event.result.message_id] = event.result
-            if isinstance(event.result.details, EditDetails):
-                for change in event.result.details.files:
-                    run.changed[change.uri] = together(run.changed.get(change.uri), change.action)
-        case FilesChanged():
-            run.changed = {}
-        case PermissionRequested():
-            run.questions[event.request_id] = event
-        case PermissionResolved():
-            run.questions.pop(event.request_id, None)
-
-
-def _take_delegated(run: OpenRun, kept: Delegated | None) -> None:
-    """What the children of a tool call used and changed counts as the run's own."""
-    if kept is None:
-        return
-    run.usage = add_spent(run.usage, kept.usage)
-    for uri, action in kept.changed.items():
-        run.changed[uri] = together(run.changed.get(uri), action)
-
-
-def _follow_message(run: OpenRun, message: Message) -> None:
-    if isinstance(message, AssistantMessage):
-        run.answer = run.last_answer = message
-        run.usage = add_usage(run.usage, message.usage)
-    elif isinstance(message, ToolResultMessage):
-        run.unsaid.pop(message.message_id, None)
-        run.result_ids.append(message.message_id)

@@ -1,16 +1,11 @@
 """All sessions: those open in this process, and those that lie in the data folder.
 
-One file per session, `sessions/<workspace>/<sessionId>.jsonl`, where `<workspace>` is a digest of the
-folder's path. A session is opened by taking its journal over; while another process holds it, it can be read
-only.
+A session is opened by taking its journal over; while another process holds it, it can be read only.
 """
 
-import hashlib
 import logging
-import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,21 +34,25 @@ from agentd.protocol.methods import (
     SessionRewindParams,
     SessionRewindResult,
 )
+from agentd.protocol.wire import Encoded
 from agentd.sessions.children import ChildRuns, children_of, delegated_by
 from agentd.sessions.dispatcher import Stop
 from agentd.sessions.export import markdown
 from agentd.sessions.family import Family
 from agentd.sessions.file_changes import diff, original
 from agentd.sessions.forking import Fork
+from agentd.sessions.gates import Gates
 from agentd.sessions.house import House
-from agentd.sessions.journal import JournalError, JournalLocked, JournalTooNew, remove
+from agentd.sessions.journal import JournalError, JournalLocked, JournalTooNew, holder, remove
 from agentd.sessions.loading import make, not_found, read_state, take_over
 from agentd.sessions.log import damage_told
 from agentd.sessions.page import read_page
+from agentd.sessions.prompts import title_of_text
 from agentd.sessions.replay import ReplayReader
 from agentd.sessions.session import Session, reading, refuse_child
+from agentd.sessions.shelf import Shelf
 from agentd.sessions.state import SessionState
-from agentd.sessions.summary import cursor_of, summary_of
+from agentd.sessions.summary import cursor_of
 from agentd.workspace import restoring
 from agentd.workspace.checkpoints import Checkpoints, remove_beside, with_open_rewind
 from agentd.workspace.paths import WorkspaceError, path_of, uri_of
@@ -67,23 +66,15 @@ _READINGS = 3
 """How often an attach reads on in a thread, until it reads the rest where nothing else can happen."""
 
 
-@dataclass
-class _Gate:
-    """Orders the requests for one session: first come, first served."""
-
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
-    waiting: int = 0
-
-
 class Sessions:
     """Opens, makes, lists and closes sessions below `folder`."""
 
     def __init__(self, folder: Path, house: House) -> None:
-        self._folder = folder
+        self._shelf = Shelf(folder)
         self._house = house
         self._open: dict[str, Session] = {}
         self._latest: dict[Path, str] = {}  # workspace root -> the session last used here
-        self._gates: dict[str, _Gate] = {}
+        self._gates = Gates()
         self._problems: dict[str, Problem] = {}  # session -> what is wrong with its journal
         self._ending = False
 
@@ -110,7 +101,7 @@ class Sessions:
         info = SessionInfo(
             session_id=session_id,
             workspace_uri=uri_of(root),
-            title=params.title or title,
+            title=title_of_text(params.title or title),
             model=params.model or house.settings.model_in(root),
             mode=params.mode or await house.default_mode(root),
             effort=params.effort or house.settings.effort_in(root),
@@ -132,7 +123,7 @@ class Sessions:
         family: Family | None = None,
     ) -> "NewSession":
         """Make the session that `info` tells, with what it takes over of another one."""
-        path = self._path(root, info.session_id)
+        path = self._shelf.path(root, info.session_id)
         header = {
             "sessionId": info.session_id, "workspaceUri": info.workspace_uri, "createdAt": info.created_at
         }  # fmt: skip
@@ -166,7 +157,7 @@ class Sessions:
 
     async def end_child(self, session: Session) -> None:
         """See `children.Nursery`. One that a client has closed or deleted is ended already."""
-        async with self._gate(session.session_id):
+        async with self._gates.passing(session.session_id):
             if self._open.get(session.session_id) is session:
                 await session.close()
                 self._forget(session)
@@ -177,7 +168,7 @@ class Sessions:
         Works beside a process that writes the other one. Raises `RpcError` sessionNotFound, invalidParams or
         storage.
         """
-        async with self._gate(params.session_id):
+        async with self._gates.passing(params.session_id):
             self._check_open()
             state, _ = await self._as_it_is(params.session_id)
             fork = Fork(state, params.message_id)
@@ -191,7 +182,7 @@ class Sessions:
         session = self._open.get(session_id)
         if session is not None:
             return session.state, session.journal
-        path = await anyio.to_thread.run_sync(self._find, session_id)
+        path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
         state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
         return state, path
 
@@ -205,7 +196,7 @@ class Sessions:
         session = self._open.get(session_id)
         if session is not None and session_id not in self._gates:
             return session
-        async with self._gate(session_id):
+        async with self._gates.passing(session_id):
             self._check_open()
             session = self._open.get(session_id)
             if session is None:
@@ -216,16 +207,16 @@ class Sessions:
     async def cancel(self, params: CancelParams) -> CancelResult:
         """Cancel the running prompt of a session. In one that is not open nothing runs, but prompts may wait.
 
-        Raises `RpcError` sessionNotFound or storage, and what `open` raises where prompts wait.
+        Raises `RpcError` sessionNotFound or sessionLocked, and what `open` raises where prompts wait.
         """
         session_id = params.session_id
         if session_id not in self._gates:
             session = self._open.get(session_id)
         else:
-            async with self._gate(session_id):
+            async with self._gates.passing(session_id):
                 session = self._open.get(session_id)
         if session is None:
-            path = await anyio.to_thread.run_sync(self._find, session_id)
+            path = await anyio.to_thread.run_sync(self._held_by_nobody, session_id)
             state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
             if not state.queue or (params.keep_queue and params.prompt_id is None):
                 return CancelResult(state="notRunning", quiescent=True)
@@ -266,23 +257,11 @@ class Sessions:
         if name not in self._gates and root in self._latest:
             yield
             return
-        async with self._gate(name):
+        async with self._gates.passing(name):
             yield
 
-    @asynccontextmanager
-    async def _gate(self, name: str) -> AsyncIterator[None]:
-        gate = self._gates.setdefault(name, _Gate())
-        gate.waiting += 1
-        try:
-            async with gate.lock:
-                yield
-        finally:
-            gate.waiting -= 1
-            if not gate.waiting:
-                self._gates.pop(name, None)
-
     async def _load(self, session_id: str, *, tell: bool) -> Session:
-        path = await anyio.to_thread.run_sync(self._find, session_id)
+        path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
         try:
             with anyio.CancelScope(shield=True):  # an abandoned thread would keep the journal's lock
                 journal, state, damage = await anyio.to_thread.run_sync(take_over, path, session_id)
@@ -326,22 +305,22 @@ class Sessions:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    async def get(self, params: SessionGetParams) -> SessionGetResult:
+    async def get(self, params: SessionGetParams) -> SessionGetResult | Encoded:
         """A session's messages. A session that is not open here is looked at and let go again."""
-        async with self._gate(params.session_id):
+        async with self._gates.passing(params.session_id):
             session = self._open.get(params.session_id)
             if session is not None:
                 return session.get(params.before, params.limit)
             return await self._look_at(params)
 
-    async def _look_at(self, params: SessionGetParams) -> SessionGetResult:
+    async def _look_at(self, params: SessionGetParams) -> SessionGetResult | Encoded:
         """Read a session, closing first what a stopped daemon left open in it.
 
         Nobody is sent these events: a reading opens no session, and what it tells goes up to them. Where
         the session cannot be taken over (another process holds it, a newer agentd wrote it, the disk is full)
         it is read as it is.
         """
-        path = await anyio.to_thread.run_sync(self._find, params.session_id)
+        path = await anyio.to_thread.run_sync(self._shelf.find, params.session_id)
         try:
             page = await anyio.to_thread.run_sync(read_page, path, params)
         except (JournalError, OSError):
@@ -362,7 +341,7 @@ class Sessions:
 
     async def _read(self, session_id: str, why: RpcError) -> tuple[SessionState, SessionInfo]:
         """A session that cannot be taken over, for this reason, as it is."""
-        path = await anyio.to_thread.run_sync(self._find, session_id)
+        path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
         state, damage = await anyio.to_thread.run_sync(read_state, path, session_id)
         self._note(session_id, damage)
         info = state.info(alive=why.kind == "sessionLocked")
@@ -370,11 +349,11 @@ class Sessions:
 
     async def export(self, session_id: str) -> SessionExportResult:
         """A session as Markdown, whether it is open, closed or held by another process."""
-        async with self._gate(session_id):
+        async with self._gates.passing(session_id):
             session = self._open.get(session_id)
             if session is not None:
                 return SessionExportResult(text=markdown(session.info, session.messages))
-            path = await anyio.to_thread.run_sync(self._find, session_id)
+            path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
             state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
             return SessionExportResult(text=markdown(state.info(alive=False), state.messages))
 
@@ -386,7 +365,7 @@ class Sessions:
         Raises `RpcError` as `open` and `Dispatcher.rewind` do.
         """
         await self.open(params.session_id)
-        async with self._gate(params.session_id):
+        async with self._gates.passing(params.session_id):
             self._check_open()
             session = self._open.get(params.session_id)
             if session is None:  # closed while this waited
@@ -404,7 +383,7 @@ class Sessions:
     async def _of_files(
         self, session_id: str, look: Callable[[SessionState, Checkpoints, Path, _P], _R], what: _P
     ) -> _R:
-        async with self._gate(session_id):
+        async with self._gates.passing(session_id):
             session = self._open.get(session_id)
             state, path = await self._as_it_is(session_id)
             refuse_child(state.base, "has no changes of files of its own")
@@ -414,8 +393,8 @@ class Sessions:
 
     async def settle_rewinds(self) -> None:
         """Take back what rewinds have done in whose midst a daemon died. Raises nothing."""
-        for path in await anyio.to_thread.run_sync(with_open_rewind, self._folder):
-            async with self._gate(path.stem):
+        for path in await anyio.to_thread.run_sync(with_open_rewind, self._shelf.folder):
+            async with self._gates.passing(path.stem):
                 if path.stem in self._open or self._ending:
                     continue
                 try:
@@ -427,8 +406,9 @@ class Sessions:
 
     async def listing(self, params: SessionListParams, root: Path | None) -> SessionListResult:
         """Sessions, newest first, of one workspace folder or of all; the cursor is a place in that order."""
-        stored = await anyio.to_thread.run_sync(self._stored, root)
-        infos = {info.session_id: info for info in stored}
+        shelved = await anyio.to_thread.run_sync(self._shelf.infos, root, tuple(self._open))
+        self._problems |= shelved.problems
+        infos = {info.session_id: info for info in shelved.infos}
         infos |= {s.session_id: s.info for s in self._open.values() if root is None or s.root == root}
         shown = [info for info in infos.values() if params.children or info.parent is None]
         ordered = sorted(shown, key=cursor_of, reverse=True)
@@ -438,65 +418,40 @@ class Sessions:
         more = len(ordered) > params.limit
         return SessionListResult(sessions=tuple(page), next_cursor=cursor_of(page[-1]) if more else None)
 
-    def _stored(self, root: Path | None) -> list[SessionInfo]:
-        folders = [self._path(root, "x").parent] if root is not None else self._folders()
-        infos = []
-        for folder in folders:
-            for path in sorted(folder.glob("*.jsonl")):
-                if path.stem not in self._open and (info := self._summary(path)) is not None:
-                    infos.append(info)
-        return infos
-
-    def _summary(self, path: Path) -> SessionInfo | None:
-        """A session for the list. Where the ends of its journal are damaged all of it is read."""
-        try:
-            return summary_of(path) or read_state(path, path.stem)[0].info(alive=False)
-        except (RpcError, JournalError, OSError) as error:
-            log.warning("a session that cannot be listed: %s", error)
-            if not isinstance(error, RpcError) or error.kind != "sessionNotFound":
-                message = f"Session {path.stem} cannot be listed: {error}"
-                self._problems[path.stem] = Problem(severity="warning", message=message)
-            return None
-
-    def _folders(self) -> list[Path]:
-        return sorted(self._folder.iterdir()) if self._folder.is_dir() else []
-
-    def _path(self, root: Path, session_id: str) -> Path:
-        digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
-        return self._folder / digest / f"{session_id}.jsonl"
-
-    def _find(self, session_id: str) -> Path:
-        """The journal of a session in whichever workspace. The id is an `Id`: it cannot leave the folder."""
-        for folder in self._folders():
-            path = folder / f"{session_id}.jsonl"
-            if path.is_file():
-                return path
-        raise not_found(session_id)
-
     # --- closing ----------------------------------------------------------------------------------
 
     async def close(self, session_id: str) -> None:
-        """Cancel what runs in it and let go of it. A session that is not open is closed already."""
-        async with self._gate(session_id):
+        """Cancel what runs in it and let go of it. A session that is not open is closed already.
+
+        Raises `RpcError` sessionNotFound, or sessionLocked where another process has it open.
+        """
+        async with self._gates.passing(session_id):
             session = self._open.get(session_id)
             if session is None:
-                await anyio.to_thread.run_sync(self._find, session_id)
+                await anyio.to_thread.run_sync(self._held_by_nobody, session_id)
                 return
             await session.close()
             self._forget(session)
+
+    def _held_by_nobody(self, session_id: str) -> Path:
+        """The journal of a session that is not open here. Raises `RpcError` where it is elsewhere."""
+        path = self._shelf.find(session_id)
+        if (pid := holder(path)) is not None:
+            raise RpcError("sessionLocked", str(JournalLocked(pid)), retryable=True, pid=pid)
+        return path
 
     async def delete(self, session_id: str) -> None:
         """Cancel what runs in a session and remove it for good, and its children before it.
 
         Raises `RpcError` sessionNotFound, sessionLocked where another process holds it, or storage.
         """
-        async with self._gate(session_id):
+        async with self._gates.passing(session_id):
             self._check_open()
             session = self._open.get(session_id)
             if session is not None:
                 await session.close()
                 self._forget(session)
-            path = await anyio.to_thread.run_sync(self._find, session_id)
+            path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
             for child in await anyio.to_thread.run_sync(children_of, path):
                 await self.delete(child)
             try:

@@ -10,6 +10,7 @@ from agentd.protocol.events import DurableEvent
 from agentd.protocol.messages import ContentBlock, QueuedPrompt
 from agentd.protocol.methods import Problem, PromptParams, PromptResult
 from agentd.sessions.run import Run
+from agentd.sessions.state import SessionState, steered
 
 Outcome = Literal["started", "queued", "steered"]
 
@@ -94,3 +95,55 @@ class Submission:
             raise self.error
         assert self._result is not None
         return self._result
+
+
+class Submissions:
+    """The prompts of a session that are not answered yet, by their ids."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self._open: dict[str, Submission] = {}
+
+    def __contains__(self, prompt_id: object) -> bool:
+        return prompt_id in self._open
+
+    def get(self, prompt_id: str) -> Submission | None:
+        """The prompt of this id, where it is not answered yet."""
+        return self._open.get(prompt_id)
+
+    def add(self, taken: Submission) -> None:
+        """A prompt that was taken up."""
+        self._open[taken.prompt_id] = taken
+
+    def end(self, prompt_id: str, end: PromptResult | RpcError) -> None:
+        """Answer all who wait for a prompt: it has ended, or will not begin here."""
+        taken = self._open.pop(prompt_id, None)
+        if taken is None:
+            return
+        if isinstance(end, RpcError):
+            taken.fail(end)
+        else:
+            taken.finish(end)
+
+    def gone(self, prompt_id: str) -> None:
+        """A prompt has left the queue unsaid."""
+        result = self._state.prompts[prompt_id].result
+        assert result is not None
+        self.end(prompt_id, result)
+
+    def end_with(self, run: Run) -> list[Submission]:
+        """Answer all whose prompt was said in this run, which has ended, and give them."""
+        ended = [each for each in self._open.values() if each.run is run]
+        for each in ended:
+            self.end(each.prompt_id, self._result_of(each, run))
+        return ended
+
+    def _result_of(self, taken: Submission, run: Run) -> PromptResult:
+        assert run.result is not None
+        entry = self._state.prompts.get(taken.prompt_id)
+        if entry is not None and entry.result is not None:
+            if run.over and run.result.error is not None and run.result.error.kind == "storage":
+                unsafe = {"stop_reason": "error", "error": run.result.error}  # its end is not on the disk
+                return entry.result.model_copy(update=unsafe)
+            return entry.result
+        return run.result if taken.prompt_id == run.prompt_id else steered(run.result, taken.prompt_id)

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.sessions.journal import holder, read_ends
+from agentd.sessions.records import number_of
 
 _TAILS = ((4 * 1024, 0), (32 * 1024, 0), (256 * 1024, 16 * 1024))
 """How much of a journal's end and beginning is read, in bytes, until that is enough. The first mostly is."""
@@ -19,7 +20,8 @@ def summary_of(path: Path) -> SessionInfo | None:
     long and has no end, `message_count` counts what was read of it. Raises `JournalError` or `OSError`.
     """
     for tail_bytes, head_bytes in _TAILS:
-        _, records = read_ends(path, tail_bytes, head_bytes)
+        _, found = read_ends(path, tail_bytes, head_bytes)
+        records = [record for record in found if number_of(record) is not None]
         place = next((n for n in range(len(records) - 1, -1, -1) if _told(records[n]) is not None), None)
         if place is not None and _seq(records[-1]) - _seq(records[place]) == len(records) - 1 - place:
             break  # nothing is missing between the two
@@ -33,7 +35,7 @@ def summary_of(path: Path) -> SessionInfo | None:
     update = {
         "state": "idle",
         "seq": last.get("seq", info.seq),
-        "updated_at": last.get("time", info.updated_at),
+        "updated_at": str(last.get("time", info.updated_at)),
         "message_count": info.message_count + messages,
         "locked_by": holder(path),
     }
@@ -41,8 +43,7 @@ def summary_of(path: Path) -> SessionInfo | None:
 
 
 def _seq(record: dict[str, Any]) -> int:
-    seq = record.get("seq")
-    return seq if type(seq) is int else 0
+    return number_of(record) or 0
 
 
 def _told(record: dict[str, Any]) -> SessionInfo | None:

@@ -113,6 +113,7 @@ async def _look(
 ) -> ToolResult:
     """The news of a command; when it has ended, that is told for the first and last time."""
     has_ended = command.ended.is_set()
+    await context.checkpoint.look_beside(context.root)
     news = command.take()
     state = _end_of(command) if has_ended else running
     if command.enclosure is not None and command.result is not None:

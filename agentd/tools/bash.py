@@ -206,6 +206,7 @@ class Bash:
         call = shell_call(command, context.environment)
         try:
             enclosure = await sandbox.enclose(context.root) if sandbox is not None else None
+            await context.checkpoint.look_beside(context.root, begins=True)
             background = context.shell.background.start(
                 self._processes,
                 enclosed(enclosure, call.argv, cwd, context.environment),  # it need not tell where it ends

@@ -15,7 +15,6 @@ import json
 import logging
 import os
 import shutil
-import stat
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,58 +25,28 @@ from contextlib import (
     contextmanager,
     suppress,
 )
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from agentd.workspace.file_states import Change, FileState, Parts, change_of, line_of, same_content
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place
 
 log = logging.getLogger(__name__)
 
-Parts = tuple[str, ...]
-"""The components of a file's path below the workspace folder."""
+MOST_BYTES = 512 * 1024 * 1024
+"""The room for contents of one session, unless the user's configuration says otherwise."""
+
+FULL = (
+    "What files were before is not kept any more in this session, beyond {} MB: changes from here on may be "
+    "such that a rewind cannot take them back, and names these as conflicts. `checkpoints.max_mb` in the "
+    "configuration is that limit."
+)
 
 _INDEX = "index.jsonl"
 _REWIND = "rewind.json"
 _SUFFIX = ".files"
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-
-
-@dataclass(frozen=True)
-class FileState:
-    """A file as it was: the digest of its content, and its permission bits where they are known."""
-
-    digest: str
-    mode: int | None = None
-
-
-@dataclass(frozen=True)
-class Change:
-    """One change of a file. A state is None where there was no file.
-
-    `origin` is the id of a prompt, or of a rewind where `is_rewind`. `made` is how many of the folders that
-    the file lies in were made for it.
-    """
-
-    origin: str
-    parts: Parts
-    before: FileState | None
-    after: FileState | None
-    is_rewind: bool = False
-    made: int = 0
-
-
-def state_of(snapshot: Snapshot | None) -> FileState | None:
-    """The state of a file that was read."""
-    if snapshot is None:
-        return None
-    return FileState(hashlib.sha256(snapshot.data).hexdigest(), stat.S_IMODE(snapshot.status.st_mode))
-
-
-def same_content(one: FileState | None, other: FileState | None) -> bool:
-    """Whether two states have the same content, or both are none."""
-    return (one and one.digest) == (other and other.digest)
 
 
 class Checkpoint(Protocol):
@@ -89,6 +58,13 @@ class Checkpoint(Protocol):
 
     def watching(self, root: Path) -> AbstractAsyncContextManager[None]:
         """A context in which a command runs that may change any file of the workspace."""
+        ...
+
+    async def look_beside(self, root: Path, *, begins: bool = False) -> None:
+        """Keep what commands in the background have changed since they began, or the prompt did.
+
+        `begins`: one is about to run, or runs as the prompt begins.
+        """
         ...
 
 
@@ -105,13 +81,22 @@ class NoCheckpoint:
         """Nothing is looked at."""
         yield
 
+    async def look_beside(self, root: Path, *, begins: bool = False) -> None:
+        """Nothing is looked at."""
+
 
 class Checkpoints:
     """The changes of one session. Its methods block and may be called from any thread."""
 
-    def __init__(self, folder: Path) -> None:
-        """Nothing is read or made before it is needed."""
+    def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
+        """Nothing is read or made before it is needed.
+
+        Contents take up to `most_bytes`. Changes beyond that are known, but cannot be taken back.
+        """
         self._folder = folder
+        self._most_bytes = most_bytes
+        self._is_full = False
+        self._size: int | None = None  # bytes of all contents, once they were counted
         self._lock = threading.RLock()
         self._changes: list[Change] | None = None
         self._needed: Counter[str] = Counter()  # content -> how many changes need it
@@ -119,14 +104,19 @@ class Checkpoints:
         self._fd = -1
 
     @staticmethod
-    def beside(journal: Path) -> "Checkpoints":
+    def beside(journal: Path, most_bytes: int = MOST_BYTES) -> "Checkpoints":
         """Those of the session that has this journal."""
-        return Checkpoints(folder_beside(journal))
+        return Checkpoints(folder_beside(journal), most_bytes)
 
     @property
     def folder(self) -> Path:
         """Where all of it lies."""
         return self._folder
+
+    @property
+    def notice(self) -> str | None:
+        """What the user should know, once something was not kept for lack of room."""
+        return FULL.format(self._most_bytes // 2**20) if self._is_full else None
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -152,7 +142,7 @@ class Checkpoints:
                 data = b""
             for line in data.splitlines():
                 with suppress(ValueError, KeyError, TypeError):
-                    self._take(_change_of(json.loads(line)))
+                    self._take(change_of(json.loads(line)))
         return self._changes
 
     def _take(self, change: Change) -> None:
@@ -174,18 +164,23 @@ class Checkpoints:
     # --- writing ----------------------------------------------------------------------------------
 
     def record(
-        self, changes: Sequence[Change], contents: Mapping[str, bytes], *, at_once: bool = True
+        self,
+        changes: Sequence[Change],
+        contents: Mapping[str, bytes],
+        *,
+        at_once: bool = True,
+        is_owed: bool = False,
     ) -> None:
         """Have changes on the disk that are about to be made, and the contents (by digest) that they need.
 
         Without `at_once`, for changes that were made already, a power cut may take their contents away again.
-        Raises OSError; what is written of it by then does no harm.
+        `is_owed`: they are kept however much there is, as what a rewind takes away has to come back. Raises
+        OSError; what is written of it by then does no harm.
         """
         with self._lock:
             self._read()
             self._make_folder()
-            new = {digest: data for digest, data in contents.items() if not self._needed[digest]}
-            self._store(new, at_once)
+            self._store(self._kept(contents, is_owed), at_once)
             self._append(changes)
             old = {
                 last.after.digest
@@ -196,20 +191,48 @@ class Checkpoints:
                 self._take(change)
             self._give_up(old)
 
+    def _kept(self, contents: Mapping[str, bytes], is_owed: bool) -> dict[str, bytes]:
+        """The contents that are not kept yet and that there is room for."""
+        if self._size is None:
+            self._size = sum(size for digest in self._needed if (size := self._size_of(digest)) is not None)
+        kept: dict[str, bytes] = {}
+        room = self._most_bytes - self._size
+        for digest, data in contents.items():
+            if self._size_of(digest) == len(data):
+                continue
+            if not is_owed and len(data) > room:
+                self._is_full = True
+                continue
+            kept[digest] = data
+            room -= len(data)
+        return kept
+
+    def _size_of(self, digest: str) -> int | None:
+        try:
+            return (self._folder / digest).stat().st_size
+        except OSError:
+            return None
+
     def _store(self, contents: Mapping[str, bytes], at_once: bool) -> None:
         for digest, data in contents.items():
             temporary = self._folder / f"{digest}.new"
-            with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(data)
-                file.flush()
-                if at_once:
-                    os.fsync(file.fileno())
-            temporary.rename(self._folder / digest)
+            try:
+                with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    if at_once:
+                        os.fsync(file.fileno())
+                temporary.rename(self._folder / digest)
+            except OSError:
+                with suppress(OSError):  # what is full gets its room back
+                    temporary.unlink()
+                raise
+            self._size = (self._size or 0) + len(data)
         if contents:
             _sync_folder(self._folder)
 
     def _append(self, changes: Iterable[Change]) -> None:
-        lines = b"".join(json.dumps(_line_of(change)).encode("ascii") + b"\n" for change in changes)
+        lines = b"".join(json.dumps(line_of(change)).encode("ascii") + b"\n" for change in changes)
         if self._fd < 0:
             self._fd = self._open_index()
         end = os.fstat(self._fd).st_size
@@ -236,9 +259,10 @@ class Checkpoints:
 
     def _give_up(self, digests: Collection[str]) -> None:
         for digest in digests:
-            if self._needed[digest] <= 0:
+            if self._needed[digest] <= 0 and (size := self._size_of(digest)) is not None:
                 with suppress(OSError):  # a content too many does no harm
                     (self._folder / digest).unlink()
+                    self._size = (self._size or 0) - size
 
     def _make_folder(self) -> None:
         if not self._folder.is_dir():
@@ -253,7 +277,7 @@ class Checkpoints:
             self._make_folder()
             temporary = self._folder / f"{_REWIND}.new"
             with os.fdopen(os.open(temporary, _WRITE | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(json.dumps([_line_of(change) for change in changes]).encode("ascii"))
+                file.write(json.dumps([line_of(change) for change in changes]).encode("ascii"))
                 file.flush()
                 os.fsync(file.fileno())
             temporary.rename(self._folder / _REWIND)
@@ -262,7 +286,7 @@ class Checkpoints:
     def open_rewind(self) -> tuple[Change, ...]:
         """What a rewind that has not ended was about to do; nothing where there is none. Raises OSError."""
         try:
-            return tuple(map(_change_of, json.loads((self._folder / _REWIND).read_bytes())))
+            return tuple(map(change_of, json.loads((self._folder / _REWIND).read_bytes())))
         except FileNotFoundError:
             return ()
         except (ValueError, KeyError, TypeError):
@@ -279,44 +303,6 @@ class Checkpoints:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
-
-
-# --- the index ------------------------------------------------------------------------------------
-
-
-def _line_of(change: Change) -> dict[str, Any]:
-    return {
-        "rewind" if change.is_rewind else "prompt": change.origin,
-        "parts": change.parts,
-        "before": _json_of(change.before),
-        "after": _json_of(change.after),
-        **({"made": change.made} if change.made else {}),
-    }
-
-
-def _change_of(line: dict[str, Any]) -> Change:
-    is_rewind = "rewind" in line
-    return Change(
-        str(line["rewind" if is_rewind else "prompt"]),
-        tuple(map(str, line["parts"])),
-        _state_from(line["before"]),
-        _state_from(line["after"]),
-        is_rewind,
-        int(line.get("made", 0)),
-    )
-
-
-def _json_of(state: FileState | None) -> list[Any] | None:
-    return None if state is None else [state.digest, state.mode]
-
-
-def _state_from(told: Any) -> FileState | None:
-    if told is None:
-        return None
-    digest, mode = told
-    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise ValueError(digest)
-    return FileState(digest, mode)
 
 
 # --- files ----------------------------------------------------------------------------------------

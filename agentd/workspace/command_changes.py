@@ -1,25 +1,32 @@
 """What a command changed: the files of the workspace, looked at before it and behind it.
 
-A command can change any file, so all that git would not ignore are read before it, and what differs behind it
-is kept as any other change is. That has bounds, in number, size and time; where a workspace exceeds them,
-nothing of its commands is seen, and the user is told so. Not seen either are ignored files, links, single
-large files, what a command in the background does, and what one did in whose midst the daemon was killed.
-Nothing tells a change of the command from one that somebody else makes while it runs.
+A command can change any file, so the state of all that git would not ignore is looked at before it, and what
+differs behind it is kept as any other change is. Where their contents are few they are read before it; where
+they are many, only what git has no content of is read, and git is asked for the content of what the command
+has changed (`git_index.py`). So there is one way of seeing, with or without git.
+
+That has bounds, in number, size and time; where a workspace exceeds them, nothing of its commands is seen,
+and the user is told so. Not seen either are ignored files, empty folders, files that were too large before,
+and what a command did in whose midst the daemon was killed. Nothing tells a change of the command from one
+that somebody else makes while it runs.
 """
 
+import hashlib
 import logging
 import os
 import stat
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentd.workspace import files
-from agentd.workspace.beneath import directory
-from agentd.workspace.checkpoints import Change, Checkpoints, FileState, Parts, same_content, state_of
+from agentd.workspace.beneath import directory, open_directory
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.file_states import Change, FileState, Parts, same_content, state_from, state_of
 from agentd.workspace.files import Snapshot
+from agentd.workspace.git_index import Index, UnknownIndex, read_index
 from agentd.workspace.ignore import Walk
 from agentd.workspace.paths import Place, WorkspaceError
 
@@ -27,15 +34,27 @@ log = logging.getLogger(__name__)
 
 MOST_FILES = 5_000
 MOST_BYTES = 32 * 1024 * 1024
+"""How much is read before a command."""
+MOST_WALKED = 200_000
+"""Files that are looked at where git has the content of most."""
 LARGEST = 4 * 1024 * 1024
-"""Bytes of one file; larger ones are left out of the picture."""
-SECONDS = 1.0
+"""Bytes of one file; the content of a larger one is not kept."""
+SECONDS = 2.0
 """For the look before a command, which has to wait for it."""
+SECONDS_WITH_GIT = 6.0
+"""The same in a workspace of up to `MOST_WALKED` files."""
+MOST_CHANGED = 10_000
+MOST_CHANGED_BYTES = 64 * 1024 * 1024
+"""How much of what one command changed is kept."""
 
 UNSEEN = (
-    "What commands change in this workspace cannot be taken back by a rewind: it has more than "
-    f"{MOST_FILES:,} files or {MOST_BYTES // 2**20} MB beside those that git ignores, or they could not be "
-    f"read within {SECONDS:g} s. What agentd's own tools change can be."
+    "What commands change in this workspace cannot be taken back by a rewind: beside the files that git "
+    f"ignores or has stored it has more than {MOST_FILES:,} files or {MOST_BYTES // 2**20} MB, or they could "
+    f"not be looked at within {SECONDS_WITH_GIT:g} s. What agentd's own tools change can be."
+)
+TOO_MANY = (
+    f"A command changed more than {MOST_CHANGED:,} files or {MOST_CHANGED_BYTES // 2**20} MB: a rewind "
+    "cannot take all of it back."
 )
 
 _Signature = tuple[int, ...]
@@ -48,116 +67,271 @@ class TooLarge(Exception):
     """The workspace exceeds the bounds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A file in a picture: the state it was in, and its content or what git calls it."""
+
+    status: os.stat_result
+    data: bytes | None = None
+    blob: str = ""
+
+    @property
+    def signature(self) -> _Signature:
+        """What is another one once the file has changed."""
+        return _signature(self.status)
+
+    def state(self, data: bytes | None) -> FileState:
+        """The file as it was, with this content; without it, a state that nobody has kept."""
+        digest = hashlib.sha256(f"blob {self.blob}".encode() if data is None else data).hexdigest()
+        return state_from(self.status, digest)
+
+
 @dataclass(frozen=True)
 class Picture:
     """The files of a workspace at one moment, and how many changes the session had made by then.
 
-    `began` is when the look began, in nanoseconds of the system's clock.
+    `began` is when the look began, in nanoseconds of the system's clock. `others` are files that are there
+    and whose content is not known, and what git ignores; of an ignored folder only the folder.
     """
 
     root: Path
     began: int
-    found: dict[Parts, tuple[_Signature, Snapshot]]
-    large: frozenset[Parts]
+    found: Mapping[Parts, Known]
+    others: frozenset[Parts]
     folders: frozenset[Parts]
     hidden: Parts | None
     changes: int
+
+    def has_content_of(self, parts: Parts) -> bool:
+        """Whether a file that is new now was really not there."""
+        return not any(parts[:depth] in self.others for depth in range(1, len(parts) + 1))
 
 
 @dataclass
 class Looks:
     """What one look leaves for the next, so that only what has changed is read again.
 
-    `stillness` is held for each look and each change by a tool: beside a command others of the same prompt
-    may run, and a change that is kept but not made yet would be taken for one of the command.
+    `beside` is the picture from before commands ran beside the prompt, in the background. It serves for all
+    later looks of the prompt, as what was kept since is known.
+
+    Beside a command others of the same prompt may run, and tools: `making` are the changes by tools that are
+    kept and perhaps not made yet, each with its place among all. `keeping` is held while changes are kept.
     """
 
     last: Picture | None = None
+    beside: Picture | None = None
+    needs_git: bool = False
     is_too_large: bool = False
-    stillness: threading.Lock = field(default_factory=threading.Lock)
+    making: dict[Parts, int] = field(default_factory=dict)
+    keeping: threading.Lock = field(default_factory=threading.Lock)
+
+    def known(self, checkpoints: Checkpoints) -> int:
+        """How many changes are made for certain when a look begins now. Blocks. Raises OSError."""
+        with self.keeping:
+            return min([len(checkpoints.changes()), *self.making.values()])
 
 
-def look(checkpoints: Checkpoints, root: Path, looks: Looks, hidden: Path | None = None) -> Picture:
-    """The workspace before a command, without the folder `hidden`. Blocks. Raises TooLarge or OSError."""
-    began, deadline = time.time_ns(), time.monotonic() + SECONDS
-    changes = len(checkpoints.changes())
+@dataclass(frozen=True)
+class Behind:
+    """What a look behind a command found, and when: `changes` were kept by then, and tools were at `left`."""
+
+    found: list["Difference"]
+    is_all: bool
+    left: frozenset[Parts]
+    changes: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A file that is not as it was: what it was, and what it is as far as it was read."""
+
+    parts: Parts
+    old: Known | None
+    now: FileState | None
+    data: bytes | None = None
+    made: int = 0
+
+
+# --- before ---------------------------------------------------------------------------------------
+
+
+def look(
+    checkpoints: Checkpoints, root: Path, looks: Looks, hidden: Path | None = None, *, with_git: bool = False
+) -> Picture:
+    """The workspace at this moment, without the folder `hidden`. Blocks. Raises TooLarge or OSError.
+
+    `with_git`: what git has the content of is not read.
+    """
+    began, deadline = time.time_ns(), time.monotonic() + (SECONDS_WITH_GIT if with_git else SECONDS)
+    changes = looks.known(checkpoints)
     with directory(root, ()) as fd:
         walk = _Walk(fd, _below(root, hidden))
-        statuses = _statuses(fd, walk, deadline)
-    large = frozenset(parts for parts, status in statuses.items() if status.st_size > LARGEST)
-    known = looks.last.found if looks.last is not None and looks.last.root == root else {}
-    settled = looks.last.began - _TICK_NS if looks.last is not None else 0
-    found: dict[Parts, tuple[_Signature, Snapshot]] = {}
+        statuses = _statuses(fd, walk, deadline, with_git=with_git)
+    index = _index(root, statuses) if with_git else None
+    last = looks.last if looks.last is not None and looks.last.root == root else None
+    settled = last.began - _TICK_NS if last is not None else 0
+    room = _Room(deadline)
+    found: dict[Parts, Known] = {}
     for parts, status in statuses.items():
-        if time.monotonic() > deadline:
-            raise TooLarge
-        old = known.get(parts)
-        if old is not None and old[0] == _signature(status) and status.st_ctime_ns < settled:
-            found[parts] = old
-        elif parts not in large and (snapshot := _read(root, parts)) is not None:
-            found[parts] = (_signature(snapshot.status), snapshot)
-    return Picture(root, began, found, large, frozenset(walk.folders), walk.hidden, changes)
+        old = last.found.get(parts) if last is not None else None
+        if old is not None and old.signature == _signature(status) and status.st_ctime_ns < settled:
+            known: Known | None = old
+        elif index is not None and (blob := index.blob(parts, status)) is not None:
+            known = Known(status, blob=blob)
+        else:
+            known = _known(root, parts) if status.st_size <= LARGEST else None
+        if known is not None:
+            room.take(known.data)
+            found[parts] = known
+    others = walk.ignored | (walk.names - found.keys())
+    return Picture(root, began, found, frozenset(others), frozenset(walk.folders), walk.hidden, changes)
 
 
-def _statuses(root_fd: int, walk: Walk, deadline: float) -> dict[Parts, os.stat_result]:
-    """The plain files. Raises TooLarge, before anything is read."""
+def _statuses(root_fd: int, walk: "_Walk", deadline: float, *, with_git: bool) -> dict[Parts, os.stat_result]:
+    """The files and links. Raises TooLarge, before anything is read."""
     found: dict[Parts, os.stat_result] = {}
     size = 0
+    most_files = MOST_WALKED if with_git else MOST_FILES
     for number, parts in enumerate(walk.files(())):
+        walk.names.add(parts)
         status = _status(root_fd, parts)
         if status is not None:
             found[parts] = status
             size += status.st_size if status.st_size <= LARGEST else 0
-        if number >= MOST_FILES or size > MOST_BYTES or time.monotonic() > deadline:
+        is_too_much = size > MOST_BYTES and not with_git
+        if number >= most_files or is_too_much or time.monotonic() > deadline:
             raise TooLarge
     return found
 
 
-def keep(checkpoints: Checkpoints, before: Picture, origin: str) -> None:
-    """Look once more, behind the command of prompt `origin`, and keep what differs. Blocks. Raises OSError.
+def _index(root: Path, statuses: Iterable[Parts]) -> Index:
+    try:
+        return read_index(root, [parts for parts in statuses if parts[-1] == ".gitattributes"])
+    except UnknownIndex as error:
+        raise TooLarge from error
 
-    What the session's own tools have changed meanwhile is kept already.
+
+class _Room:
+    """What may still be read. Raises TooLarge."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._files = MOST_FILES
+        self._bytes = MOST_BYTES
+
+    def take(self, data: bytes | None) -> None:
+        if time.monotonic() > self._deadline:
+            raise TooLarge
+        if data is not None:
+            self._files -= 1
+            self._bytes -= len(data)
+        if self._files < 0 or self._bytes < 0:
+            raise TooLarge
+
+
+# --- behind ---------------------------------------------------------------------------------------
+
+
+def look_behind(checkpoints: Checkpoints, before: Picture, looks: Looks) -> Behind:
+    """Look once more, and give what differs. Blocks. Raises OSError."""
+    with looks.keeping:
+        left, changes = frozenset(looks.making), len(checkpoints.changes())
+    found, is_all = differences(checkpoints, before)
+    return Behind(found, is_all, left, changes)
+
+
+def differences(checkpoints: Checkpoints, before: Picture) -> tuple[list[Difference], bool]:
+    """Look once more, and give what differs, and whether that is all of it. Blocks. Raises OSError."""
+    root = before.root
+    own = {change.parts for change in checkpoints.changes()[before.changes :]}
+    found: list[Difference] = []
+    room = MOST_CHANGED_BYTES
+    with directory(root, ()) as fd:
+        walk = _Walk(fd, before.hidden)
+        names = _names(walk, len(before.found))
+        for parts in sorted({*names, *before.found, *own}):
+            old = before.found.get(parts)
+            status = _status(fd, parts) if parts in names else _status_beneath(fd, parts)
+            if old is not None and status is not None and _signature(status) == old.signature:
+                if parts not in own:
+                    continue
+            elif old is None and (status is None or not before.has_content_of(parts)) and parts not in own:
+                continue
+            if len(found) >= MOST_CHANGED or room < 0:
+                return found, False
+            now, data = (None, None) if status is None else _content(root, parts, status)
+            room -= len(data or b"")
+            made = _made(parts, before.folders) if old is None else 0
+            found.append(Difference(parts, old, now, data, made))
+    return found, True
+
+
+def keep_behind(
+    checkpoints: Checkpoints,
+    before: Picture,
+    behind: Behind,
+    looks: Looks,
+    blobs: Mapping[str, bytes],
+    origin: str,
+) -> None:
+    """Keep what a look found, but not what others of the prompt have changed since. Like `keep`."""
+    with looks.keeping:
+        since = {change.parts for change in checkpoints.changes()[behind.changes :]}
+        found = [each for each in behind.found if each.parts not in behind.left | since]
+        keep(checkpoints, before, found, blobs, origin)
+
+
+def keep(
+    checkpoints: Checkpoints,
+    before: Picture,
+    found: Iterable[Difference],
+    blobs: Mapping[str, bytes],
+    origin: str,
+) -> None:
+    """Keep these differences as changes of prompt `origin`. Blocks. Raises OSError.
+
+    `blobs` are contents that git had. What the session's own tools have changed meanwhile is kept already.
     """
-    root, own = before.root, _last(checkpoints.changes()[before.changes :])
+    own = {change.parts: change.after for change in checkpoints.changes()[before.changes :]}
     changes: list[Change] = []
     contents: dict[str, bytes] = {}
-    with directory(root, ()) as fd:
-        names = _names(_Walk(fd, before.hidden))
-        for parts in sorted({*names, *before.found}):
-            if parts in before.large:
-                continue
-            status = _status(fd, parts)
-            old = before.found.get(parts)
-            if old is not None and status is not None and _signature(status) == old[0] and parts not in own:
-                continue
-            if status is not None and status.st_size > LARGEST:
-                continue
-            now = None if status is None else _read(root, parts)
-            if now is None and status is not None:
-                continue
-            was = state_of(None if old is None else old[1])
-            change = Change(origin, parts, own.get(parts, was), state_of(now))
-            if _differs(change):
-                is_new = change.before is None
-                changes.append(replace(change, made=_made(parts, before.folders) if is_new else 0))
-                contents |= {
-                    state.digest: snapshot.data
-                    for snapshot in (now, None if old is None else old[1])
-                    if snapshot is not None and (state := state_of(snapshot)) is not None
-                }
+    for each in found:
+        was, data = _was(each.old, blobs)
+        change = Change(origin, each.parts, own.get(each.parts, was), each.now)
+        if not _differs(change):
+            continue
+        changes.append(replace(change, made=each.made) if change.before is None else change)
+        for state, content in ((was, data), (each.now, each.data)):
+            if state is not None and content is not None and state in (change.before, change.after):
+                contents[state.digest] = content
     if changes:
-        states = [state for each in changes for state in (each.before, each.after) if state is not None]
-        needed = {state.digest: contents[state.digest] for state in states if state.digest in contents}
-        checkpoints.record(changes, needed, at_once=False)
+        checkpoints.record(changes, contents, at_once=False)
+
+
+def _was(old: Known | None, blobs: Mapping[str, bytes]) -> tuple[FileState | None, bytes | None]:
+    """What a file was. A content of git's that has another size was converted on its way into the folder."""
+    if old is None:
+        return None, None
+    if old.data is not None:
+        return old.state(old.data), old.data
+    data = blobs.get(old.blob)
+    if data is not None and len(data) != old.status.st_size:
+        data = None
+    return old.state(data), data
 
 
 class _Walk(Walk):
-    """A walk that remembers the folders it came through, and leaves out one."""
+    """A walk that remembers what it came through and what it left out, and leaves out one folder."""
 
     def __init__(self, root_fd: int, hidden: Parts | None) -> None:
         super().__init__(root_fd)
         self.hidden = hidden
+        self.names: set[Parts] = set()
         self.folders: set[Parts] = set()
+        self.ignored: set[Parts] = set()
+
+    def passed_over(self, parts: Parts) -> None:
+        self.ignored.add(parts)
 
     def _entries(self, folder: Parts) -> list[tuple[str, bool]]:
         self.folders.add(folder)
@@ -181,34 +355,60 @@ def _differs(change: Change) -> bool:
     return not same_content(before, after) or not is_same_mode
 
 
-def _last(changes: Iterable[Change]) -> dict[Parts, FileState | None]:
-    return {change.parts: change.after for change in changes}
-
-
-def _names(walk: Walk) -> Sequence[Parts]:
-    found = []
+def _names(walk: Walk, known: int) -> set[Parts]:
+    """The files that are there now. Of those beyond all bounds the first."""
+    found = set()
     for parts in walk.files(()):
-        found.append(parts)
-        if len(found) > 2 * MOST_FILES:
-            log.warning("a command made so many files that only %d of them are kept", len(found))
+        found.add(parts)
+        if len(found) > known + 2 * MOST_CHANGED:
             break
     return found
 
 
 def _status(root_fd: int, parts: Parts) -> os.stat_result | None:
-    """The state of a plain file; None where there is none."""
+    """The state of a plain file or a link; None where there is neither."""
     try:
         status = os.stat("/".join(parts), dir_fd=root_fd, follow_symlinks=False)
     except OSError:
         return None
-    return status if stat.S_ISREG(status.st_mode) else None
+    return status if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) else None
+
+
+def _status_beneath(root_fd: int, parts: Parts) -> os.stat_result | None:
+    """The same where a link may have taken the place of a folder on the way, which is not followed."""
+    try:
+        folder = open_directory(root_fd, parts[:-1])
+    except OSError:
+        return None
+    try:
+        return _status(folder, parts[-1:])
+    finally:
+        os.close(folder)
 
 
 def _read(root: Path, parts: Parts) -> Snapshot | None:
     try:
-        return files.read(Place(root, parts, "/".join(parts)))
+        return files.read_entry(Place(root, parts, "/".join(parts)))
     except WorkspaceError:
-        return None  # not ours to read, or gone by now
+        return None  # not ours to read, too large, or gone by now
+
+
+def _known(root: Path, parts: Parts) -> Known | None:
+    snapshot = _read(root, parts)
+    if snapshot is None:
+        return None
+    return Known(snapshot.status, snapshot.data)
+
+
+def _content(root: Path, parts: Parts, status: os.stat_result) -> tuple[FileState | None, bytes | None]:
+    """What a file is now, and its content where that is to be kept.
+
+    One that cannot be read is in a state that no other is in: whoever wants to bring it back finds that.
+    """
+    snapshot = _read(root, parts)
+    if snapshot is None:
+        return FileState(hashlib.sha256(repr(_signature(status)).encode()).hexdigest()), None
+    return state_of(snapshot), snapshot.data if len(snapshot.data) <= LARGEST else None
 
 
 def _signature(status: os.stat_result) -> _Signature:

@@ -5,6 +5,7 @@ a device put in its place does not block. Writing is atomic: the old content or 
 All of it blocks, so it is called in a thread.
 """
 
+import codecs
 import errno
 import os
 import stat
@@ -21,9 +22,15 @@ from agentd.workspace.beneath import directory
 from agentd.workspace.names import MissingFile
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.replacing import create_file, remove_file, replace_file
+from agentd.workspace.text import BinaryContent
 from agentd.workspace.write_notes import WriteNotes
 
 MAX_BYTES = 32 * 1024 * 1024
+"""The most that is read whole."""
+
+MOST_SEARCHED = 1024 * 1024 * 1024
+"""The most that is gone through line by line."""
+
 _CHUNK = 1024 * 1024
 _SPARE = 4096  # read beyond the size that is told, to meet the end with the first read
 
@@ -60,17 +67,37 @@ def read(place: Place) -> Snapshot:
 
 def read_in(folder: int, place: Place) -> Snapshot:
     """The same by the open folder that holds the file, for many files of one folder. Raises OSError too."""
+    with _opened_in(folder, place, MAX_BYTES) as (fd, status):
+        return Snapshot(_read_all(place, fd, status.st_size), status)
+
+
+def lines_in(folder: int, place: Place) -> Iterator[str]:
+    """The lines of a file that is too large to be read whole, without their ends.
+
+    It is UTF-8, more or less. Raises as `read_in`, and BinaryContent when its beginning is no such text.
+    """
+    with _opened_in(folder, place, MOST_SEARCHED) as (fd, _):
+        beginning = os.pread(fd, _CHUNK, 0)
+        if b"\0" in beginning or beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise BinaryContent
+        with open(fd, encoding="utf-8-sig", errors="surrogateescape", closefd=False) as file:
+            for line in file:  # ends of all three kinds have become one
+                yield line.removesuffix("\n")
+
+
+@contextmanager
+def _opened_in(folder: int, place: Place, most: int) -> Iterator[tuple[int, os.stat_result]]:
     name = place.parts[-1]
-    _check_readable(place, os.stat(name, dir_fd=folder, follow_symlinks=False))
+    _check_readable(place, os.stat(name, dir_fd=folder, follow_symlinks=False), most)
     fd = os.open(name, _OPEN_FLAGS, dir_fd=folder)
     try:
         status = os.fstat(fd)
-        _check_readable(place, status)
+        _check_readable(place, status, most)
         if status.st_size == 0 and _is_in_proc(fd):
             raise WorkspaceError(
                 "not_a_file", f"'{place.shown}' shows the state of the system (/proc) and is no regular file."
             )
-        return Snapshot(_read_all(place, fd, status.st_size), status)
+        yield fd, status
     finally:
         os.close(fd)
 
@@ -81,6 +108,34 @@ def read_if_present(place: Place) -> Snapshot | None:
         return read(place)
     except MissingFile:
         return None
+
+
+def read_entry(place: Place) -> Snapshot | None:
+    """The file, or the link itself, whose content is where it leads; None where there is neither.
+
+    A folder is neither, and where no folder is on the way there is nothing. Raises WorkspaceError.
+    """
+    try:
+        folder = directory(place.root, place.parts[:-1])
+        with folder as parent, _explained(place):
+            status = os.stat(place.parts[-1], dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                return Snapshot(os.fsencode(os.readlink(place.parts[-1], dir_fd=parent)), status)
+            return None if stat.S_ISDIR(status.st_mode) else read_in(parent, place)
+    except MissingFile:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
+            return None
+        raise os_error(place, error) from error
+
+
+def write_link(place: Place, target: bytes) -> None:
+    """Make a link where nothing is, and the folders that it lies in. Raises WorkspaceError."""
+    with _explained(place):
+        _make_parents(place)
+        with _parent(place) as (parent, name):
+            os.symlink(os.fsdecode(target), name, dir_fd=parent)
 
 
 def write(
@@ -119,8 +174,13 @@ def write(
 
 
 def remove(place: Place, before: Snapshot, notes: WriteNotes = _NO_NOTES) -> None:
-    """Remove the file, which was `before`. Raises WorkspaceError, `stale` when it is that no more."""
+    """Remove the file or link, which was `before`. Raises WorkspaceError, `stale` when it is that no more."""
     with _explained(place), _parent(place) as (parent, name):
+        if stat.S_ISLNK(before.status.st_mode):
+            if os.fsencode(os.readlink(name, dir_fd=parent)) != before.data:
+                raise stale(place)
+            os.unlink(name, dir_fd=parent)
+            return
         notes.note(place.root, place.parts[:-1])
         if remove_file(parent, name, before, notes.temporary_name(name)):
             return
@@ -200,12 +260,12 @@ def _make_parents(place: Place) -> None:
                 continue
 
 
-def _check_readable(place: Place, status: os.stat_result) -> None:
+def _check_readable(place: Place, status: os.stat_result, most: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
         raise WorkspaceError("not_a_file", f"'{place.shown}' is {kind}.")
-    if status.st_size > MAX_BYTES:
-        raise _too_large(place, f"{status.st_size:,} bytes")
+    if status.st_size > most:
+        raise _too_large(place, f"{status.st_size:,} bytes", status.st_size <= MOST_SEARCHED)
 
 
 def _is_in_proc(fd: int) -> bool:
@@ -245,11 +305,12 @@ def _read_all(place: Place, fd: int, size: int) -> bytes:
     return bytes(data)
 
 
-def _too_large(place: Place, size: str) -> WorkspaceError:
+def _too_large(place: Place, size: str, searched: bool = True) -> WorkspaceError:
+    ways = "Use search_files with this path to find lines in it, or bash" if searched else "Use bash"
     return WorkspaceError(
         "too_large",
-        f"'{place.shown}' is {size}; files over {MAX_BYTES // 2**20} MB are not read. Use search_files to "
-        "find lines in it, or bash with head, tail or sed -n to see a part.",
+        f"'{place.shown}' is {size}; files over {MAX_BYTES // 2**20} MB are not read. {ways} with head, tail "
+        "or sed -n to see a part.",
     )
 
 

@@ -11,10 +11,11 @@ file that git keeps in another form (large file storage) shows as changed once i
 Sources: git(1), git-config(1), gitattributes(5).
 """
 
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,9 @@ from agentd.workspace.sandbox import Sandbox, SandboxError, wrap
 TIMEOUT_SECONDS = 10.0
 MOST_BYTES = 4 * 1024 * 1024
 """The most output that a call may give unless it says otherwise."""
+
+_BATCH_HEAD = 128  # bytes, what git writes around each content at most
+_SHA256 = 64  # hexadecimal digits
 
 _BLOCK = 512  # bytes, what `ulimit -f` counts in (POSIX)
 _SHOWN = 400
@@ -46,7 +50,7 @@ _OFF = (
     "gc.auto=0", "maintenance.auto=false", "safe.bareRepository=explicit", "safe.directory=*",
     "core.quotePath=false", "color.ui=false",
 )  # fmt: skip
-_SCRIPT = 'ulimit -f "$1"; out=$2 err=$3; shift 3; exec "$@" >"$out" 2>"$err"'
+_SCRIPT = 'ulimit -f "$1"; in=$2 out=$3 err=$4; shift 4; exec "$@" <"$in" >"$out" 2>"$err"'
 
 
 class GitError(Exception):
@@ -118,10 +122,29 @@ class Git:
         fields = iter(os.fsdecode(await self._output(arguments)).split("\0")[:-1])
         return [Change(field[:2], field[3:], next(fields) if field[0] in "RC" else None) for field in fields]
 
+    async def blobs(self, ids: Sequence[str], *, limit: int = MOST_BYTES) -> dict[str, bytes]:
+        """Contents that the repository has, by their ids, without those that it has not.
+
+        `limit` is how many bytes all of them may take. What is not what its id says is left out.
+        """
+        lines = "".join(f"{each}\n" for each in ids).encode("ascii")
+        room = limit + len(ids) * _BATCH_HEAD
+        result = await self.run(["cat-file", "--batch"], limit=room, said=lines)
+        if result.exit_code != 0:
+            raise GitError(f"git cat-file failed in {self.root}: {result.errors}")
+        return dict(_blobs(result.output))
+
     async def run(
-        self, arguments: Sequence[str], *, timeout: float = TIMEOUT_SECONDS, limit: int = MOST_BYTES
+        self,
+        arguments: Sequence[str],
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        limit: int = MOST_BYTES,
+        said: bytes = b"",
     ) -> GitResult:
-        """Run one of git's reading commands. `timeout` is in seconds, `limit` in bytes of output.
+        """Run one of git's reading commands, which reads `said`.
+
+        `timeout` is in seconds, `limit` in bytes of output.
 
         A call that fails is a result like any other. Raises `GitError` where there is no git or no sandbox,
         or the call takes too long or says too much.
@@ -129,7 +152,7 @@ class Git:
         if arguments[0] not in _READING:
             raise ValueError(f"{arguments[0]} is no command of git that only reads")
         filters = await self._filters() if arguments[0] in _OF_CONTENT else []
-        return await self._run(arguments, filters, timeout, limit)
+        return await self._run(arguments, filters, timeout, limit, said)
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -150,11 +173,11 @@ class Git:
         return sorted({name[len("filter.") :].rpartition(".")[0] for name in names if name.count(".") > 1})
 
     async def _run(
-        self, arguments: Sequence[str], filters: Sequence[str], timeout: float, limit: int
+        self, arguments: Sequence[str], filters: Sequence[str], timeout: float, limit: int, said: bytes = b""
     ) -> GitResult:
         program = self._program()
         with ExitStack() as stack:
-            scratch = await anyio.to_thread.run_sync(_Scratch)
+            scratch = await anyio.to_thread.run_sync(_Scratch, said)
             stack.callback(scratch.remove)
             try:
                 status, policy = await self._sandbox.read_only(self.root, scratch.path)
@@ -204,12 +227,30 @@ class Git:
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_NO_LAZY_FETCH": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_ALLOW_PROTOCOL": "",
             "GIT_CONFIG_COUNT": str(len(off)),
         }
         for number, (key, value) in enumerate(off):
             variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
         return variables
+
+
+def _blobs(output: bytes) -> Iterator[tuple[str, bytes]]:
+    """What `cat-file --batch` gave: a line with id, kind and size before each, a line feed behind."""
+    at = 0
+    while (end := output.find(b"\n", at)) >= 0:
+        head = output[at:end].split()
+        at = end + 1
+        if len(head) != 3 or not head[2].isdigit():
+            continue  # "<id> missing"
+        name, kind, size = head[0].decode("ascii", "replace"), head[1], int(head[2])
+        data = output[at : at + size]
+        at += size + 1
+        digest = hashlib.sha256 if len(name) == _SHA256 else hashlib.sha1
+        whole = digest(b"%b %d\0" % (kind, size) + data, usedforsecurity=False)
+        if kind == b"blob" and whole.hexdigest() == name:
+            yield name, data
 
 
 def _options(arguments: Sequence[str]) -> list[str]:
@@ -223,11 +264,12 @@ def _options(arguments: Sequence[str]) -> list[str]:
 class _Scratch:
     """The folder where a call leaves what it says, in files that stay ours whatever takes their place."""
 
-    def __init__(self) -> None:
+    def __init__(self, said: bytes = b"") -> None:
         self.path = Path(os.path.realpath(tempfile.mkdtemp(prefix="agentd-git-")))
-        self.names = [str(self.path / name) for name in ("output", "errors")]
+        self.names = [str(self.path / name) for name in ("input", "output", "errors")]
+        (self.path / "input").write_bytes(said)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._files = [os.open(name, flags, 0o600) for name in self.names]
+        self._files = [os.open(name, flags, 0o600) for name in self.names[1:]]
 
     def read(self, limit: int) -> list[bytes]:
         """Output and errors, each up to so many bytes."""

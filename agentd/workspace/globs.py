@@ -5,8 +5,10 @@ brackets also matches itself, since many real names hold brackets (`pages/[id].t
 """
 
 import re
+from collections.abc import Sequence
 
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[[!^]?\]?[^\]/]*\]|[{},]|.", re.DOTALL)
+_LITERAL_END = re.compile(r"[^*?\[\]{}/]*\Z", re.DOTALL)
 _WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 _BRACES = {"{": "(?:", "}": ")"}
 
@@ -17,6 +19,25 @@ def compile_glob(glob: str) -> re.Pattern[str]:
     if "/" not in glob:
         glob = "**/" + glob
     return re.compile(_translated(glob), re.DOTALL)
+
+
+class Glob:
+    """A pattern for the files below a folder at `base`, whose own path from the root may be part of it."""
+
+    def __init__(self, glob: str, base: Sequence[str] = ()) -> None:
+        self._regex = compile_glob(glob)
+        self._base = tuple(base)
+        self._is_for_names = not ("/" in glob.removeprefix("./").lstrip("/") or "**" in glob)
+        self._end = _LITERAL_END.search(glob)[0]  # type: ignore[index]  # it may match nothing, but always matches
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        """Whether it speaks of the file with these components from the root."""
+        if not parts[-1].endswith(self._end):
+            return False
+        if self._is_for_names:
+            return self._regex.fullmatch(parts[-1]) is not None
+        below = "/".join(parts[len(self._base) :])
+        return any(self._regex.fullmatch(path) for path in (below, "/".join(parts)))
 
 
 def _translated(glob: str) -> str:

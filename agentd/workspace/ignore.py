@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agentd.workspace.beneath import open_directory
+from agentd.workspace.globs import Glob
 from agentd.workspace.write_notes import is_temporary
 
 _MAX_RULES_BYTES = 1024 * 1024
@@ -43,22 +44,22 @@ class _Rules:
     """The rules of one file, for the folder at `base` and below.
 
     Most rules end in a plain name or in `*.ext`, and most paths in neither. So rules are looked up by how
-    a path ends, and only those that may match are tried: this is most of the speed of a walk.
+    a path ends, and only those that may match are tried, and parsed at all: most of the speed of a walk.
     """
 
     def __init__(self, base: Parts, lines: Iterable[str]) -> None:
         self._depth = len(base)
-        self._rules: list[_Rule] = []
+        self._lines: list[str] = []
+        self._parsed: dict[int, _Rule | None] = {}
         self._by_name: dict[str, list[int]] = {}
         self._by_suffix: dict[str, list[int]] = {}
         self._by_nothing: list[int] = []
         for line in lines:
-            rule = _parsed(line)
-            if rule is not None:
-                self._add(rule, line)
+            if line.strip() and not line.startswith("#"):
+                self._add(line)
         self._suffixes = tuple(self._by_suffix)
 
-    def _add(self, rule: _Rule, line: str) -> None:
+    def _add(self, line: str) -> None:
         end = line.strip().removeprefix("!").rstrip("/").rpartition("/")[2]
         if not _SPECIAL.search(end):
             group = self._by_name.setdefault(end, [])
@@ -66,12 +67,16 @@ class _Rules:
             group = self._by_suffix.setdefault(end[1:], [])
         else:
             group = self._by_nothing
-        group.append(len(self._rules))
-        self._rules.append(rule)
+        group.append(len(self._lines))
+        self._lines.append(line)
 
-    def verdict(self, parts: Parts, is_directory: bool) -> bool | None:
-        """Whether these rules ignore it; None when they do not mention it."""
-        name = parts[-1]
+    def _rule(self, index: int) -> _Rule | None:
+        if index not in self._parsed:
+            self._parsed[index] = _parsed(self._lines[index])
+        return self._parsed[index]
+
+    def _tried(self, name: str) -> list[int]:
+        """The rules that may match something of this name."""
         tried = self._by_name.get(name, self._by_nothing)
         if tried is not self._by_nothing:
             tried = tried + self._by_nothing
@@ -79,13 +84,26 @@ class _Rules:
             tried = tried + [
                 index for end in self._suffixes if name.endswith(end) for index in self._by_suffix[end]
             ]
+        return tried
+
+    def verdict(self, parts: Parts, is_directory: bool) -> bool | None:
+        """Whether these rules ignore it; None when they do not mention it."""
+        tried = self._tried(parts[-1])
         if not tried:
             return None
-        path = "/".join(parts[self._depth :]) + ("/" if is_directory else "")
+        path = _bytewise("/".join(parts[self._depth :])) + ("/" if is_directory else "")
         for index in sorted(tried, reverse=True):  # a later line wins over an earlier one
-            if self._rules[index].speaks_of(path):
-                return self._rules[index].ignores
+            rule = self._rule(index)
+            if rule is not None and rule.speaks_of(path):
+                return rule.ignores
         return None
+
+
+_EVERYTHING = Glob("**")
+
+
+def _go_on() -> None:
+    """What is done between folders when nobody waits."""
 
 
 @dataclass
@@ -95,10 +113,53 @@ class Walk:
     root_fd: int
     unreadable: int = field(default=0, init=False)
 
-    def files(self, base: Parts) -> Iterator[Parts]:
-        """The files and links below `base`, in order of their names. Raises OSError for `base` itself."""
+    def files(
+        self, base: Parts, glob: Glob = _EVERYTHING, look: Callable[[], None] = _go_on
+    ) -> Iterator[Parts]:
+        """The files and links below `base` that the glob matches, in order of their names.
+
+        `look` is called now and then, to stop the walk by an error. Raises OSError for `base` itself.
+        """
         rules = () if self.is_ignored(base, is_directory=True) else self._rules_above(base)
-        yield from self._below(base, rules, self._entries(base))
+        # A stack rather than recursion: a tree may be deeper than Python's stack.
+        pending = [self._opened(base, rules, self._entries(base))]
+        while pending:
+            folder, rules, rest = pending[-1]
+            for name, is_directory in rest:
+                parts = (*folder, name)
+                if is_directory:
+                    look()
+                    if name == ".git" or _ignores(rules, parts, True):
+                        self.passed_over(parts)
+                    elif below := self._listed(parts):
+                        pending.append(self._opened(parts, rules, below))
+                        break
+                elif name == ".git":
+                    self.passed_over(parts)
+                elif glob.matches(parts):
+                    if _ignores(rules, parts, False):
+                        self.passed_over(parts)
+                    else:
+                        yield parts
+            else:
+                pending.pop()
+
+    def passed_over(self, parts: Parts) -> None:
+        """The walk has left out this file or folder: for walks that want to know."""
+
+    def _opened(
+        self, folder: Parts, rules: tuple[_Rules, ...], entries: list[_Entry]
+    ) -> tuple[Parts, tuple[_Rules, ...], Iterator[_Entry]]:
+        if any(name == ".gitignore" for name, _ in entries):
+            rules = (*self._read_rules(folder), *rules)
+        return folder, rules, iter(entries)
+
+    def _listed(self, folder: Parts) -> list[_Entry]:
+        try:
+            return self._entries(folder)
+        except OSError:  # removed meanwhile, or not ours to list
+            self.unreadable += 1
+            return []
 
     def is_ignored(self, parts: Parts, *, is_directory: bool = False) -> bool:
         """Whether this file, or a folder that it is in, is ignored."""
@@ -109,45 +170,18 @@ class Walk:
                 return True
         return False
 
-    def _below(self, base: Parts, rules: tuple[_Rules, ...], entries: list[_Entry]) -> Iterator[Parts]:
-        # A stack rather than recursion: a tree may be deeper than Python's stack.
-        pending = [(base, self._with_own(base, rules, entries), iter(entries))]
-        while pending:
-            folder, rules, rest = pending[-1]
-            entry = next(rest, None)
-            if entry is None:
-                pending.pop()
-                continue
-            name, is_directory = entry
-            parts = (*folder, name)
-            if name == ".git" or _ignores(rules, parts, is_directory):
-                continue
-            if not is_directory:
-                yield parts
-                continue
-            try:
-                below = self._entries(parts)
-            except OSError:  # removed meanwhile, or not ours to list
-                self.unreadable += 1
-                continue
-            pending.append((parts, self._with_own(parts, rules, below), iter(below)))
-
-    def _with_own(
-        self, folder: Parts, rules: tuple[_Rules, ...], entries: list[_Entry]
-    ) -> tuple[_Rules, ...]:
-        has_own = any(name == ".gitignore" for name, _ in entries)
-        return (*self._read_rules(folder), *rules) if has_own else rules
-
     def _entries(self, folder: Parts) -> list[_Entry]:
         """Names, and whether it is a folder, of all that can be looked at: no pipes, sockets and devices."""
         fd = open_directory(self.root_fd, folder)
         try:
             with os.scandir(fd) as entries:
                 return sorted(
-                    (entry.name, entry.is_dir(follow_symlinks=False))
-                    for entry in entries
-                    if (entry.is_symlink() or entry.is_dir() or entry.is_file())
-                    and not is_temporary(entry.name)
+                    [
+                        (entry.name, entry.is_dir(follow_symlinks=False))
+                        for entry in entries
+                        if (entry.is_file(follow_symlinks=False) or entry.is_symlink() or entry.is_dir())
+                        and not is_temporary(entry.name)
+                    ]
                 )
         finally:
             os.close(fd)
@@ -184,7 +218,7 @@ def _parsed(line: str) -> _Rule | None:
     """The rule of a line; None for one that says nothing, to git either."""
     from pathspec import GitIgnoreSpec  # only a walk needs it
 
-    line = line.removesuffix("\r")
+    line = _bytewise(line.removesuffix("\r"))
     inner_folders = line.rstrip().endswith("/**/")  # pathspec takes the folder itself for one of them
     try:
         (pattern,) = GitIgnoreSpec.from_lines([line.rstrip()[:-1] if inner_folders else line]).patterns
@@ -196,6 +230,11 @@ def _parsed(line: str) -> _Rule | None:
     if inner_folders:
         return _Rule(pattern.include, lambda path: path.endswith("/") and speaks_of(path))
     return _Rule(pattern.include, speaks_of)
+
+
+def _bytewise(text: str) -> str:
+    """A character for each byte: git's `?` is one byte, and so is what its brackets match."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def _itself(regex: "re.Pattern[str]") -> Callable[[str], bool]:

@@ -2,36 +2,41 @@
 
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
 from agentd.workspace import command_changes
 from agentd.workspace.beneath import directory
-from agentd.workspace.checkpoints import Change, Checkpoints, FileState, state_of
-from agentd.workspace.command_changes import Looks, Picture, TooLarge
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.command_changes import Difference, Looks, Picture, TooLarge
+from agentd.workspace.file_states import Change, FileState, state_of
 from agentd.workspace.files import Snapshot
+from agentd.workspace.git import Git, GitError
 from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.writers import Writers
 
 log = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
-
 LOOK_SECONDS = 1.0
 """For the look behind a command that was cancelled or failed to run: nobody waits long for that."""
+
+_BATCH_BYTES = 16 * 1024 * 1024
+"""How much git is asked for at once."""
 
 
 @dataclass(frozen=True)
 class PromptCheckpoint:
     """`Checkpoint` of one prompt.
 
-    `tell` is told, in a sentence, where commands cannot be seen. `hidden` is agentd's own folder of data,
-    which may lie in a workspace and is none of its files. `looks` is for all commands of the prompt.
+    `tell` is told, in a sentence, where commands cannot be seen. `hidden` is agentd's own
+    folder of data, which may lie in a workspace and is none of its files. `looks` is for all commands of the
+    prompt. `git` gives contents in workspaces that are too large to be read. `writers` are all sessions'.
     """
 
     checkpoints: Checkpoints
@@ -39,35 +44,45 @@ class PromptCheckpoint:
     looks: Looks = field(default_factory=Looks)
     tell: Callable[[str], None] = log.warning
     hidden: Path | None = None
+    git: Git | None = None
+    writers: Writers = field(default_factory=Writers)
 
     @contextmanager
     def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
         """See `Checkpoint`. Where the change fails, that is recorded as well."""
-        with self.looks.stillness, self._recorded(place, before, after):
-            yield
-
-    @contextmanager
-    def _recorded(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
         old, digest = state_of(before), hashlib.sha256(after).hexdigest()
         new = FileState(digest, old.mode if old is not None else None)
         made = _missing_folders(place) if before is None else 0
         change = Change(self.prompt_id, place.parts, old, new, made=made)
         contents = {digest: after, **({old.digest: before.data} if old is not None and before else {})}
         try:
-            self.checkpoints.record([change], contents)
+            self._begin(change, contents)
         except OSError as error:
             raise not_kept(place, error) from error
+        self.writers.note(place.path, self.checkpoints, new)
         try:
             yield
         except BaseException:
             with suppress(OSError):
                 self.checkpoints.record([Change(self.prompt_id, place.parts, new, old)], contents)
             raise
+        finally:
+            self.looks.making.pop(place.parts, None)
+
+    def _begin(self, change: Change, contents: Mapping[str, bytes]) -> None:
+        """Keep a change that is about to be made; until it is, no look takes it for one of a command."""
+        with self.looks.keeping:
+            self.looks.making[change.parts] = len(self.checkpoints.changes())
+            try:
+                self.checkpoints.record([change], contents)
+            except OSError:
+                del self.looks.making[change.parts]
+                raise
 
     @asynccontextmanager
     async def watching(self, root: Path) -> AsyncIterator[None]:
         """See `Checkpoint`. What cannot be looked at, or kept, does not hinder the command."""
-        picture = await self._look(root)
+        picture = self.looks.beside or await self._look(root)
         try:
             yield
         except BaseException:
@@ -76,35 +91,91 @@ class PromptCheckpoint:
             raise
         await self._keep(picture)
 
+    async def look_beside(self, root: Path, *, begins: bool = False) -> None:
+        """See `Checkpoint`."""
+        if begins and self.looks.beside is None:
+            self.looks.beside = await self._look(root)
+        elif not begins:
+            await self._keep(self.looks.beside)
+
     async def _look(self, root: Path) -> Picture | None:
         if self.looks.is_too_large:  # said once, and looked at once
             return None
         try:
-            self.looks.last = await anyio.to_thread.run_sync(
-                self._still, command_changes.look, root, self.looks, self.hidden, abandon_on_cancel=True
-            )
-            return self.looks.last
+            with suppress(TooLarge):
+                if not self.looks.needs_git:
+                    return await self._pictured(root)
+            if await self._has_git():
+                self.looks.needs_git = True
+                return await self._pictured(root)
         except TooLarge:
-            self.looks.is_too_large = True
-            self.tell(command_changes.UNSEEN)
+            pass
         except OSError as error:
             log.warning("the workspace could not be looked at before a command: %s", error)
+            return None
+        self.looks.is_too_large = True
+        self.tell(command_changes.UNSEEN)
         return None
 
-    def _still(self, look: Callable[..., _T], *args: object) -> _T:
-        """Look at the workspace while no tool of the prompt changes it. Blocks."""
-        with self.looks.stillness:
-            return look(self.checkpoints, *args)
+    async def _pictured(self, root: Path) -> Picture:
+        look = partial(command_changes.look, with_git=self.looks.needs_git)
+        self.looks.last = await anyio.to_thread.run_sync(
+            look, self.checkpoints, root, self.looks, self.hidden, abandon_on_cancel=True
+        )
+        return self.looks.last
+
+    async def _has_git(self) -> bool:
+        try:
+            return self.looks.needs_git or (self.git is not None and await self.git.top() is not None)
+        except GitError as error:
+            log.info("a large workspace without git: %s", error)
+            return False
 
     async def _keep(self, picture: Picture | None) -> None:
         if picture is None:
             return
+        run = partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
         try:
-            await anyio.to_thread.run_sync(
-                self._still, command_changes.keep, picture, self.prompt_id, abandon_on_cancel=True
-            )
+            behind = await run(command_changes.look_behind, self.checkpoints, picture, self.looks)
+            if not behind.is_all:
+                self.tell(command_changes.TOO_MANY)
+            found = [each for each in behind.found if not self._is_anothers(picture, each)]
+            blobs = await self._blobs(found)
+            behind = replace(behind, found=found)
+            more = (self.looks, blobs, self.prompt_id)
+            await run(command_changes.keep_behind, self.checkpoints, picture, behind, *more)
         except OSError as error:
             log.warning("what a command changed could not be kept: %s", error)
+
+    def _is_anothers(self, before: Picture, found: Difference) -> bool:
+        path = before.root.joinpath(*found.parts)
+        return self.writers.is_anothers(path, self.checkpoints, found.now, before.began)
+
+    async def _blobs(self, found: Iterable[Difference]) -> dict[str, bytes]:
+        """The contents that only git has, as far as it gives them."""
+        olds = (each.old for each in found)
+        wanted = {old.blob: old.status.st_size for old in olds if old is not None and old.blob}
+        blobs: dict[str, bytes] = {}
+        for ids in _batches(wanted):
+            try:
+                if self.git is not None:
+                    blobs |= await self.git.blobs(ids, limit=2 * _BATCH_BYTES)
+            except GitError as error:
+                log.warning("what files were before a command is not known: %s", error)
+        return blobs
+
+
+def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    room = _BATCH_BYTES
+    for name, size in sizes.items():
+        if batch and size > room:
+            yield batch
+            batch, room = [], _BATCH_BYTES
+        batch.append(name)
+        room -= size
+    if batch:
+        yield batch
 
 
 def not_kept(place: Place, error: OSError) -> WorkspaceError:

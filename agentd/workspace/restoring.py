@@ -3,19 +3,24 @@
 All files are looked at first. One that somebody else has changed since is a conflict and stays as it is; the
 others are brought back together: what is about to be done is on the disk before it begins, and whoever finds
 that later without its end takes back what was done of it.
+
+Files that were made go first, with their folders, since what was there before may have stood in their place.
 """
 
 import logging
 import stat
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from agentd.workspace import files
-from agentd.workspace.checkpoints import Change, Checkpoints, FileState, Parts, same_content, state_of
+from agentd.workspace.beneath import directory
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.file_states import Change, FileState, Parts, same_content, state_of
 from agentd.workspace.files import Snapshot
-from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.paths import Place, WorkspaceError, shown
+from agentd.workspace.room import clear_room, room_for
 from agentd.workspace.write_notes import WriteNotes
 
 log = logging.getLogger(__name__)
@@ -30,7 +35,11 @@ NOT_TAKEN_BACK = (
     "It failed, and not all that it had done could be taken back; that is tried again when the session is "
     "next opened or rewound."
 )
-NOT_KEPT = "Its content from before is not kept any more."
+NOT_KEPT = "Its content from before is not kept."
+IN_THE_WAY = "'{}' stands in its place, and stays as it is."
+
+_OTHERS = ("stale", "not_a_file", "outside")
+"""How a file refuses that is somebody else's by now: that is no failure of ours."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Restoration:
-    """What is to be done to one file, from its state `now` to the one it had, or why not."""
+    """What is to be done to one file, from its state `now` to the one it had, or why not.
+
+    `made` is how many of its folders go with it, or come with it.
+    """
 
     place: Place
     now: Snapshot | None
@@ -64,16 +76,15 @@ class Restoration:
         before = state_of(self.now)
         to = self.to
         if to is not None and to.mode is None and before is not None:
-            to = FileState(to.digest, before.mode)
+            to = replace(to, mode=before.mode)
         return Change(rewind_id, self.place.parts, before, to, is_rewind=True, made=self.made)
 
 
-def wanted(changes: Iterable[Change], prompts: Collection[str]) -> list[Wanted]:
-    """The files that these prompts have changed, to be as they were before."""
+def wanted(changes: Iterable[Change], since: Collection[str]) -> list[Wanted]:
+    """The files that these prompts and rewinds have changed, to be as they were before."""
     rows: dict[Parts, list[Change]] = {}
     for change in changes:
-        is_first = not change.is_rewind and change.origin in prompts
-        if change.parts in rows or is_first:
+        if change.parts in rows or change.origin in since:
             rows.setdefault(change.parts, []).append(change)
     return [_wanted(row) for row in rows.values()]
 
@@ -100,15 +111,25 @@ def _wanted(row: Sequence[Change]) -> Wanted:
 def plan(
     checkpoints: Checkpoints, root: Path, wants: Iterable[Wanted], dirty: Collection[Path]
 ) -> list[Restoration]:
-    """What has to be done to files, and which stay. Those that are as they should be are left out. Blocks."""
-    found = (_plan(checkpoints, root, want, dirty) for want in wants)
-    return [each for each in found if each is not None]
+    """What has to be done to files, and which stay. Those that are as they should be are left out. Blocks.
+
+    Raises WorkspaceError where the workspace folder cannot be opened.
+    """
+    planned = (_plan(checkpoints, root, want, dirty) for want in wants)
+    found = [each for each in planned if each is not None]
+    gone = {each.place.parts for each in found if each.to is None and each.conflict is None}
+    try:
+        with directory(root, ()) as root_fd:
+            return [_with_room(root_fd, each, gone) for each in found]
+    except OSError as error:
+        reason = f"the workspace folder cannot be opened: {error.strerror}."
+        raise WorkspaceError("storage", reason) from error
 
 
 def _plan(checkpoints: Checkpoints, root: Path, want: Wanted, dirty: Collection[Path]) -> Restoration | None:
     place = Place(root, want.parts, "/".join(want.parts))
     try:
-        snapshot = files.read_if_present(place)
+        snapshot = files.read_entry(place)
     except WorkspaceError as error:
         return Restoration(place, None, want.before, conflict=f"It cannot be looked at: {error}")
     now, to = state_of(snapshot), _target(want, snapshot)
@@ -121,7 +142,7 @@ def _plan(checkpoints: Checkpoints, root: Path, want: Wanted, dirty: Collection[
         conflict = CHANGED_BETWEEN
     elif place.path in dirty:
         conflict = UNSAVED
-    elif to is not None and checkpoints.content(to) is None:
+    elif to is not None and not same_content(now, to) and checkpoints.content(to) is None:
         conflict = NOT_KEPT
     return Restoration(place, snapshot, to, want.made, conflict)
 
@@ -129,10 +150,20 @@ def _plan(checkpoints: Checkpoints, root: Path, want: Wanted, dirty: Collection[
 def _target(want: Wanted, now: Snapshot | None) -> FileState | None:
     """The state to bring a file back to. Permissions that only the user has changed since stay."""
     before, after = want.before, want.after
-    if before is None or now is None:
+    if before is None or now is None or before.is_link or stat.S_ISLNK(now.status.st_mode):
         return before
     is_ours = after is not None and after.mode is not None and after.mode != before.mode
-    return before if is_ours else FileState(before.digest)
+    return before if is_ours else replace(before, mode=None)
+
+
+def _with_room(root_fd: int, step: Restoration, gone: Collection[Parts]) -> Restoration:
+    """The same, in the knowledge of what stands where the file is to come back once `gone` are gone."""
+    if step.conflict is not None or step.to is None or step.now is not None:
+        return step
+    missing, obstacle = room_for(root_fd, step.place.parts, gone)
+    if obstacle is None:
+        return replace(step, made=missing)
+    return replace(step, conflict=IN_THE_WAY.format(shown("/".join(obstacle))))
 
 
 def restore(
@@ -143,20 +174,28 @@ def restore(
     What was begun stands on the disk until `Checkpoints.end_rewind`, which is for whoever has told of the
     rewind. Raises WorkspaceError or OSError; then the files are as they were.
     """
+    steps = [*(s for s in steps if s.to is None), *(s for s in steps if s.to is not None)]
     changes = [step.change(rewind_id) for step in steps]
     contents = {
         change.before.digest: step.now.data
         for step, change in zip(steps, changes, strict=True)
         if step.now is not None and change.before is not None
     }
+    root = steps[0].place.root
     checkpoints.begin_rewind(changes)
     try:
-        checkpoints.record(changes, contents)
-        for step, change in zip(steps, changes, strict=True):
-            _bring(checkpoints, step.place, change.before, change.after, change.made, notes)
+        checkpoints.record(changes, contents, is_owed=True)
+        removals = [change for change in changes if change.after is None]
+        for change in removals:
+            _bring(checkpoints, root, change.parts, change.before, None, notes)
+        _remove_folders(root, removals)
+        for change in changes[len(removals) :]:
+            if change.before is None:
+                clear_room(root, change.parts)
+            _bring(checkpoints, root, change.parts, change.before, change.after, notes)
     except BaseException:
         try:
-            take_back(checkpoints, steps[0].place.root, changes, notes)
+            take_back(checkpoints, root, changes, notes)
         except (WorkspaceError, OSError) as error:
             raise WorkspaceError("storage", f"{NOT_TAKEN_BACK} ({error})") from error
         raise
@@ -183,58 +222,103 @@ def take_back(checkpoints: Checkpoints, root: Path, changes: Sequence[Change], n
     A file that is neither as it was nor as the rewind left it is somebody else's by now, and stays. Raises
     WorkspaceError or OSError when not all could be brought back.
     """
-    failure: WorkspaceError | OSError | None = None
-    reverse = []
+    created = [change for change in changes if change.before is None]
+    others = [change for change in changes if change.before is not None]
+    failures = [_take_back(checkpoints, root, change, notes) for change in created]
+    _remove_folders(root, created)
+    failures += [_take_back(checkpoints, root, change, notes) for change in others]
     last = {change.parts: change for change in checkpoints.changes()}
-    for change in reversed(changes):
-        place = Place(root, change.parts, "/".join(change.parts))
-        try:
-            _take_back(checkpoints, place, change, notes)
-        except (WorkspaceError, OSError) as error:
-            log.warning("a file that a rewind has changed could not be brought back: %s", error)
-            failure = failure or error
-        if last.get(change.parts) == change:
-            reverse.append(Change(change.origin, change.parts, change.after, change.before, is_rewind=True))
-    if failure is not None:
-        raise failure
+    for failure in failures:
+        if failure is not None:
+            raise failure
+    reverse = [
+        Change(change.origin, change.parts, change.after, change.before, is_rewind=True)
+        for change in changes
+        if last.get(change.parts) == change
+    ]
     if reverse:
         checkpoints.record(reverse, {})
     checkpoints.end_rewind()
 
 
-def _take_back(checkpoints: Checkpoints, place: Place, change: Change, notes: WriteNotes) -> None:
-    now = state_of(files.read_if_present(place))
-    if now == change.before:
-        return
-    if same_content(now, change.after) or same_content(now, change.before):
-        _bring(checkpoints, place, now, change.before, change.made, notes)
+def _take_back(
+    checkpoints: Checkpoints, root: Path, change: Change, notes: WriteNotes
+) -> WorkspaceError | OSError | None:
+    """Bring one file back; gives why it could not be."""
+    try:
+        now = state_of(files.read_entry(Place(root, change.parts, "/".join(change.parts))))
+        if now != change.before and (same_content(now, change.after) or same_content(now, change.before)):
+            _bring(checkpoints, root, change.parts, now, change.before, notes)
+    except (WorkspaceError, OSError) as error:
+        log.warning("a file that a rewind has changed could not be brought back: %s", error)
+        is_anothers = isinstance(error, WorkspaceError) and error.kind in _OTHERS
+        return None if is_anothers else error
+    return None
+
+
+def _remove_folders(root: Path, removed: Iterable[Change]) -> None:
+    """Remove the folders that were made for files which are gone, as far as they are empty."""
+    for change in sorted(removed, key=lambda change: len(change.parts), reverse=True):
+        files.remove_folders(Place(root, change.parts, "/".join(change.parts)), change.made)
 
 
 def _bring(
     checkpoints: Checkpoints,
-    place: Place,
+    root: Path,
+    parts: Parts,
     before: FileState | None,
     to: FileState | None,
-    made: int,
     notes: WriteNotes,
 ) -> None:
-    """Bring one file from a state to another. Raises WorkspaceError, `stale` where it is not in the first."""
+    """Bring one file from a state to another. Raises WorkspaceError, `stale` where it is not in the first.
+
+    A file with two names is brought back under both by the first.
+    """
+    place = Place(root, parts, "/".join(parts))
     with files.changing(place):
-        now = files.read_if_present(place)
-        if not same_content(state_of(now), before):
-            raise files.stale(place)
-        if to is None:
-            if now is not None:
-                files.remove(place, now, notes)
-                files.remove_folders(place, made)
-            return
-        if not same_content(before, to):
-            data = checkpoints.content(to)
-            if data is None:
-                raise WorkspaceError("storage", f"'{place.shown}': {NOT_KEPT}")
-            files.write(place, data, _made_writable(place, now), notes, to.mode)
-        if now is not None and to.mode is not None:
+        now = files.read_entry(place)
+        state = state_of(now)
+        if not same_content(state, to):
+            if not same_content(state, before):
+                raise files.stale(place)
+            _replace(checkpoints, place, now, to, notes)
+        if to is not None and to.mode is not None and not to.is_link and now is not None:
             files.set_mode(place, to.mode)
+
+
+def _replace(
+    checkpoints: Checkpoints, place: Place, now: Snapshot | None, to: FileState | None, notes: WriteNotes
+) -> None:
+    """Have a file, a link or nothing in the place of another."""
+    data = checkpoints.content(to) if to is not None else b""
+    if data is None:
+        raise WorkspaceError("storage", f"'{place.shown}': {NOT_KEPT}")
+    mode = to.mode if to is not None else None
+    if now is not None and (to is None or _is_another(now, to)):
+        files.remove(place, now, notes)
+        mode = (
+            stat.S_IMODE(now.status.st_mode)
+            if mode is None and not stat.S_ISLNK(now.status.st_mode)
+            else mode
+        )
+        now = None
+    if to is None:
+        return
+    if to.is_link:
+        files.write_link(place, data)
+    else:
+        files.write(place, data, _made_writable(place, now), notes, mode)
+
+
+def _is_another(now: Snapshot, to: FileState) -> bool:
+    """Whether a file is not to be written to, but to make room for another one.
+
+    A file with several names is written to only where it had that content itself: under its other names it
+    may be what it should be.
+    """
+    if to.is_link or stat.S_ISLNK(now.status.st_mode):
+        return True
+    return now.status.st_nlink > 1 and now.status.st_ino != to.inode
 
 
 def _made_writable(place: Place, now: Snapshot | None) -> Snapshot | None:
@@ -242,4 +326,4 @@ def _made_writable(place: Place, now: Snapshot | None) -> Snapshot | None:
     if now is None or now.status.st_mode & 0o222:
         return now
     files.set_mode(place, stat.S_IMODE(now.status.st_mode) | stat.S_IWUSR)
-    return files.read_if_present(place)
+    return files.read_entry(place)

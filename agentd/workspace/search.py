@@ -1,7 +1,10 @@
 """Running a search in its own process (see `search_worker`), so that it can be stopped at any moment.
 
 What is found is the same with ripgrep and without: a `.gitignore` is read as git reads it, globs are those of
-`globs`, patterns are Python's. ripgrep only makes it fast to tell in which files a match may be (`sieve`).
+`globs`, patterns are Python's. ripgrep only makes it fast to tell in which files a match may be (`sieve`). It
+does not list the files: it reads a `.gitignore` otherwise than git in corners, passes over links to folders
+without a word, and goes by names while a folder may become a link to anywhere. To check all that takes a
+walk, and a walk takes less time than starting ripgrep and reading its list (`tests/bench/search.py`).
 """
 
 import json

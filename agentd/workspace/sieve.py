@@ -4,42 +4,36 @@ Reading and deciding is left to the one who searches, so that what is found does
 is a ripgrep. It is told the files by name and says which of them its looser pattern matches (see
 `byte_pattern`). Where it fails, for whatever reason, all of those files are worth a look.
 
-It gets no environment, no configuration, no shell, and as much time as the search has.
+It gets no configuration, and as much time as the search has.
 """
 
 import os
-import resource
-import signal
 import stat
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from subprocess import DEVNULL, PIPE, Popen, SubprocessError, TimeoutExpired
+from subprocess import Popen, TimeoutExpired
 from typing import Self
 
 from agentd.workspace.beneath import Folders
 from agentd.workspace.byte_pattern import UNUSUAL, loosened
 from agentd.workspace.files import MAX_BYTES
 from agentd.workspace.ignore import Parts
+from agentd.workspace.ripgrep_process import start_ripgrep
+from agentd.workspace.search_names import OutOfTime
 
 _FIRST_FILES = 256  # the first batch is small, so that what is found at once is told at once
 _GROWTH = 4
 _MAX_FILES = 16_384
 _NAME_OVERHEAD = 9  # what a name takes among arguments beside its bytes: its end and a pointer to it
 _AT_ONCE = 2
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _NOTHING_FOUND = 1
 
 _OPTIONS = (
     "--no-config", "--text", "--encoding=none", "--no-mmap", "--no-ignore", "--hidden", "--no-messages",
     "--color=never", "--files-with-matches", "--null",
 )  # fmt: skip
-
-
-class OutOfTime(Exception):
-    """The search has had its time."""
 
 
 class Sieve:
@@ -135,21 +129,8 @@ class _Batch:
         self._process: Popen[bytes] | None = None
 
     def start(self, command: list[str | bytes], root_fd: int, deadline: float) -> None:
-        parent = os.getpid()
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-
-        def prepare() -> None:
-            die_with_parent(parent)
-            os.fchdir(root_fd)
-            signal.alarm(max(1, int(deadline - time.monotonic()) + 1))  # outlives exec, should all else fail
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))  # each thread takes address space
-
-        try:
-            self._process = Popen(
-                command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env={}, preexec_fn=prepare
-            )
-        except (OSError, SubprocessError):  # what was to be handed to it is searched all the same
-            self._process = None
+        # Where it cannot be started, what was to be handed to it is searched all the same.
+        self._process = start_ripgrep(command, root_fd, deadline)
 
     def result(self, deadline: float) -> Iterator[tuple[Parts, bool]]:
         found = self._found(deadline)
@@ -170,13 +151,3 @@ class _Batch:
         if self._process is not None:
             with self._process:
                 self._process.kill()
-
-
-def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process with its parent (Linux; elsewhere an alarm ends it)."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before that
-        os._exit(0)

@@ -321,6 +321,7 @@ async def test_the_error_says_why_nothing_could_be_done(why: str) -> None:
         ([StreamEnd("stop")], "protocol"),
         ([TextDelta(0, " \n"), StreamEnd("stop")], "protocol"),
         ([TextDelta(0, "I will not"), StreamEnd("refusal")], "refusal"),
+        ([*[TextDelta(0, "word " * 1000)] * 60, StreamEnd("stop")], "protocol"),
         ([ValueError("a fault of ours")], "internal"),
     ],
 )
@@ -334,6 +335,35 @@ async def test_a_run_goes_on_as_it_was_where_no_summary_is_given(response: list[
     assert failed.error is not None
     assert (failed.outcome, failed.error.kind) == ("failed", kind)
     assert "found 0" in said(host.provider.requests[-1])
+
+
+@pytest.mark.parametrize(("window", "words"), [(WINDOW, 40_000), (2000, 3800), (None, 3800)])
+async def test_a_summary_may_be_long_as_long_as_it_makes_the_history_shorter(
+    window: int | None, words: int
+) -> None:
+    """In a window of nonsense, or one that is not known, as much as in a small one."""
+    summary = [TextDelta(0, "word " * 10)] * (words // 10)
+    first: list[list[Play]] = [[OVERFLOW]] if window is None else []
+    host = full_host(*first, [*summary, StreamEnd("stop")], text("done"))
+    host.model = Model("fake", "one", context_window=window)
+    if window is None:
+        host.messages[-1] = host.messages[-1].model_copy(update={"usage": None})
+    await host.run()
+    assert [end.outcome for end in ends(host)] == ["compacted"]
+
+
+async def test_a_summary_without_end_is_not_read_to_its_end() -> None:
+    read = 0
+
+    async def count() -> None:
+        nonlocal read
+        read += 1
+
+    endless: list[Play] = [count, TextDelta(0, "word " * 1000)] * 1000
+    host = full_host(endless, text("done"))
+    assert (await host.run()).stop_reason == "stop"
+    assert [end.outcome for end in ends(host)] == ["failed"]
+    assert read < 60
 
 
 async def test_the_next_run_tries_again() -> None:

@@ -213,6 +213,7 @@ def reopening(folder: Path, rounds: int) -> None:
     told("replay of its last 2000 events", best_of(rounds, replay) * 1e3, "ms", floor)
     with _daemon(folder) as subject:
         wanted = {"sessionId": "s_long"}
+        before = subject.resident_mb()
         for what, method, params in (
             ("get of the last 200, closed", "agentd/session/get", wanted),
             ("get of all 10,000, closed", "agentd/session/get", {**wanted, "limit": 10_000}),
@@ -225,6 +226,9 @@ def reopening(folder: Path, rounds: int) -> None:
             ("get of all 10,000, open", "agentd/session/get", {**wanted, "limit": 10_000}),
         ):
             count = 1 if "first" in what else rounds
+            if "first" in what:
+                told("resident before the readings", before, "MB")
+                told("resident after them", subject.resident_mb(), "MB", before)
             told(what, best_of(count, lambda m=method, p=params: subject.call(m, p)) * 1e3, "ms", floor)  # type: ignore[misc]
 
 

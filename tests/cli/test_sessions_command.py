@@ -149,6 +149,10 @@ def test_only_sessions_that_are_old_are_pruned_and_only_by_command(place: Place)
     place.age(young, 60)
     place.age(old, 100)
     assert len(place.ids("--all")) == 3, "nothing goes by itself"
+    (journal,) = place.data.rglob(f"{old}.jsonl")
+    images = journal.with_name(f"{journal.name}.files")
+    images.mkdir()
+    (images / "index.jsonl").touch()
     code, out, _ = place.agentd("sessions", "prune", "--dry-run")
     assert code == 0
     assert old in out
@@ -156,6 +160,7 @@ def test_only_sessions_that_are_old_are_pruned_and_only_by_command(place: Place)
     assert len(place.ids("--all")) == 3
     assert place.agentd("sessions", "prune") == (0, "1 session older than 90 days removed.\n", "")
     assert place.ids("--all") == [today, young]
+    assert not images.exists(), "what its files were goes with it"
     place.config.write_text("retention_days = 7\n")
     assert place.agentd("sessions", "prune")[1] == "1 session older than 7 days removed.\n"
     assert place.ids("--all") == [today]

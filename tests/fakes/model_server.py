@@ -31,6 +31,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -218,6 +219,10 @@ class _Exchange(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # a delta must not wait for the acknowledgement of the one before
 
+    def handle(self) -> None:
+        with suppress(ConnectionResetError):  # a client that was killed between two requests
+            super().handle()
+
     def log_message(self, format: str, *args: object) -> None:
         pass
 
@@ -226,7 +231,11 @@ class _Exchange(BaseHTTPRequestHandler):
         return self.server.model_server  # type: ignore[attr-defined, no-any-return]  # set by ModelServer
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        length = int(self.headers.get("content-length") or 0)
+        raw = self.rfile.read(length)
+        if len(raw) < length:  # killed while it sent this: no request
+            self._leave()
+            return
         try:
             body = json.loads(raw)
         except ValueError:

@@ -144,7 +144,8 @@ def test_git_runs_without_any_program_of_the_repositorys_choice(tmp_path: Path) 
     at = words.index("diff")
     assert "--no-pager" in words[:at]
     assert words[at + 1 : at + 3] == ["--no-ext-diff", "--no-textconv"]
-    assert words[-2:] == ["HEAD~1", "--stat"]
+    assert words[at + 4 : at + 6] == ["HEAD~1", "--stat"]
+    assert all(word.startswith(":(top,exclude,icase,glob)") for word in words[at + 6 :])
 
 
 @pytest.mark.parametrize("word", ["time", "if", "then", "do", "function", "coproc", "select", "case", "in"])

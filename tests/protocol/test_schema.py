@@ -105,6 +105,11 @@ def note(event: events.DurableEvent) -> events.EventNotification:
             error=messages.RunError(kind="auth", message="no"),
         ),
         methods.CancelResult(state="cancelled", quiescent=True),
+        methods.CancelResult(
+            state="cancelled",
+            quiescent=True,
+            background=(methods.BackgroundInfo(id="bg_1", command="serve"),),
+        ),
         methods.SessionGetResult(
             session=SESSION, messages=(ANSWER, RESULT), has_more=False, pending=(QUESTION,), queue=(),
             todo=(), partial=methods.Partial(), seq=9,

@@ -22,7 +22,8 @@ from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import EventNotification, SessionChanged
 from agentd.protocol.messages import CommandSubject, Effort, PermissionRequest
-from agentd.protocol.methods import PermissionAnswer, PromptParams, SessionNewParams
+from agentd.protocol.methods import PermissionAnswer, PromptParams, SessionGetResult, SessionNewParams
+from agentd.protocol.wire import Encoded
 from agentd.providers.base import Model, Provider
 from agentd.providers.scripted import Scripted
 from agentd.sessions.house import House
@@ -34,6 +35,12 @@ from agentd.tools.base import Toolbox
 from agentd.workspace.editor import Disk
 
 COMMAND = CommandSubject(command="make", cwd="/w")
+
+
+def page_of(answer: SessionGetResult | Encoded | None) -> SessionGetResult:
+    """What a reading answers, also where it comes as the journal holds it."""
+    assert answer is not None
+    return SessionGetResult.model_validate_json(answer.body) if isinstance(answer, Encoded) else answer
 
 
 class FakeFace:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from agent.loop_host import FakeTool
 from sessions.prompting import finished, later
-from sessions.session_home import COMMAND, Home, assert_whole_journal, calling, home, tool_call
+from sessions.session_home import COMMAND, Home, assert_whole_journal, calling, home, page_of, tool_call
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import EventNotification, MessageUpdate
@@ -180,7 +180,7 @@ async def test_what_was_not_yet_sent_when_a_session_was_read_is_in_no_later_even
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-3]))
     async with home(tmp_path) as living:
-        reading = await living.sessions.get(SessionGetParams(session_id=session_id))
+        reading = page_of(await living.sessions.get(SessionGetParams(session_id=session_id)))
         assert reading.seq > len(sent) - 3
         assert living.face.sent == []
         told = await attach(living, session_id, len(sent) - 3)
@@ -195,7 +195,7 @@ async def test_a_client_that_knows_more_than_the_journal_starts_over(tmp_path: P
     async with home(tmp_path) as living:
         told = await attach(living, session_id, len(sent) + 1)
         assert (told.kind, told.events, told.seq) == ("snapshot", None, len(sent))
-        assert told.snapshot == await living.sessions.get(SessionGetParams(session_id=session_id))
+        assert told.snapshot == page_of(await living.sessions.get(SessionGetParams(session_id=session_id)))
 
 
 async def test_what_is_too_much_to_replay_is_a_snapshot(

@@ -10,7 +10,7 @@ from sessions.session_home import Home, assert_whole_journal, calling, home, pro
 from sessions.test_storage_failure import Disk
 
 from agentd.agent import tool_calls
-from agentd.protocol.methods import PromptResult, SessionGetParams
+from agentd.protocol.methods import PromptResult
 from agentd.sessions.session import Session
 from agentd.tools.base import ToolContext, ToolResult
 from agentd.tools.task import Task
@@ -89,6 +89,5 @@ async def test_a_disk_that_is_full_at_any_moment_of_a_child_costs_that_prompt_an
         assert_whole_journal(living.journal(parent))
         for child in children:
             if living.journal(child).stat().st_size:
-                got = await living.sessions.get(SessionGetParams(session_id=child))
-                assert got.session.state == "idle"
+                assert (await living.sessions.open(child)).info.state == "idle"
                 assert_whole_journal(living.journal(child))

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 from agent.event_order import AnyEvent
 from sessions.prompting import Later, finished, later, refused
-from sessions.session_home import Home, assert_whole_journal, entries, home, prompt
+from sessions.session_home import Home, assert_whole_journal, entries, home, page_of, prompt
 from sessions.test_attach import attach, durable
 from sessions.test_session_compaction import HANG, SUMMARY, asked, compactions, worked
 
@@ -256,8 +256,7 @@ async def summed_up(folder: Path) -> tuple[str, Path, list[dict[str, Any]]]:
 async def test_a_page_is_read_from_the_end_also_where_it_was_summed_up_last(tmp_path: Path) -> None:
     session_id, path, _ = await summed_up(tmp_path)
     wanted = SessionGetParams(session_id=session_id)
-    page = read_page(path, wanted)
-    assert page is not None
+    page = page_of(read_page(path, wanted))
     async with home(tmp_path) as living:
         session = await living.sessions.open(session_id)
         assert session.get(None, wanted.limit) == page

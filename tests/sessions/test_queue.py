@@ -599,6 +599,14 @@ async def test_the_queue_is_edited_moved_and_cleared(tmp_path: Path) -> None:
         assert busy.requests[-1] == ["first", "other words"]
 
 
+@pytest.mark.parametrize("index", [2, 3, 2**31, 2**70])
+async def test_a_place_behind_the_end_is_the_last_one(tmp_path: Path, index: int) -> None:
+    async with held(tmp_path) as busy:
+        for number in range(3):
+            await busy.queued(f"say {number}", f"q{number}")
+        assert busy.update("move", prompt_id="q0", index=index) == ["q1", "q2", "q0"]
+
+
 async def test_the_queue_is_cleared(tmp_path: Path) -> None:
     async with held(tmp_path, "one") as busy:
         waiting = [await busy.queued(f"say {n}", f"q{n}") for n in range(3)]

@@ -9,7 +9,7 @@ import pytest
 from agent.event_order import words
 from agent.loop_host import FakeTool, MemoryHost
 from sessions.prompting import Later, finished, later, refused
-from sessions.session_home import Home, assert_whole_journal, calling, home, prompt, tool_call
+from sessions.session_home import Home, assert_whole_journal, calling, home, page_of, prompt, tool_call
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import AgentEnd, AgentStart, EventNotification, Notice
@@ -412,7 +412,7 @@ async def test_a_reading_shows_what_a_run_has_said_so_far(tmp_path: Path) -> Non
         session = await living.new({**calling(tool_call()), "chunkSize": 100}, HANG)
         running = later(living, session)
         await living.face.until("tool_execution_update")
-        reading = await living.sessions.get(SessionGetParams(session_id=session.session_id))
+        reading = page_of(await living.sessions.get(SessionGetParams(session_id=session.session_id)))
         assert reading.session.state == "running"
         assert reading.partial is not None
         assert reading.partial.message is None

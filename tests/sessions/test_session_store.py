@@ -1,9 +1,12 @@
 """Sessions in their folder: opened, listed, read and closed, alone and beside another process."""
 
+import errno
+import gc
 import os
 import subprocess
 import sys
 import textwrap
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 
 import anyio
 import pytest
-from sessions.session_home import Home, home, prompt
+from sessions.session_home import Home, home, page_of, prompt
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.methods import (
@@ -93,6 +96,50 @@ async def test_an_id_of_no_session_opens_reads_and_creates_nothing(tmp_path: Pat
 def test_an_id_that_is_none_is_refused_by_the_wire(session_id: str) -> None:
     with pytest.raises(ValueError, match="session"):
         SessionGetParams(session_id=session_id)
+
+
+async def test_a_folder_that_cannot_be_read_is_told_and_named_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with home(tmp_path) as living:
+        session = await living.new("x", "fine")
+        await living.sessions.close(session.session_id)
+        folder = tmp_path / "data" / "sessions"
+        listed_before = await listed(living)
+
+        def unreadable(path: Path) -> Any:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Path, "iterdir", unreadable)
+            for use in (
+                living.sessions.listing(SessionListParams(), None),
+                living.sessions.get(SessionGetParams(session_id=session.session_id)),
+                living.sessions.open(session.session_id),
+                living.sessions.delete(session.session_id),
+            ):
+                with pytest.raises(RpcError) as caught:
+                    await use
+                assert (caught.value.kind, "AGENTD_DATA" in (caught.value.hint or "")) == ("storage", True)
+                assert str(folder) not in caught.value.message
+        assert await listed(living) == listed_before
+
+
+async def test_a_closed_session_is_freed_with_all_that_it_held(tmp_path: Path) -> None:
+    async with home(tmp_path) as living:
+        counts, freed = [], []
+        for number in range(12):
+            session = await living.new("x")
+            await said(session)
+            freed.append(weakref.ref(session))
+            await living.sessions.close(session.session_id)
+            del session
+            living.face.sent.clear()
+            await anyio.wait_all_tasks_blocked()
+            gc.collect()
+            counts.append(len(os.listdir("/proc/self/fd")) if number > 3 else 0)
+        assert [each() for each in freed[:-1]] == [None] * 11
+        assert len(set(counts[4:])) == 1, counts
 
 
 async def test_a_file_that_holds_no_session_is_none(tmp_path: Path) -> None:
@@ -246,7 +293,7 @@ async def test_messages_are_read_backwards_page_by_page(tmp_path: Path) -> None:
 
         async def page(before: str | None, limit: int) -> Any:
             wanted = SessionGetParams(session_id=session.session_id, before=before, limit=limit)
-            return await living.sessions.get(wanted)
+            return page_of(await living.sessions.get(wanted))
 
         last = await page(None, 3)
         texts = [m.content[0].text for m in last.messages]
@@ -299,7 +346,7 @@ async def test_a_session_that_another_process_holds_can_be_read_and_no_more(tmp_
                 await living.sessions.open(session_id)
             assert caught.value.kind == "sessionLocked"
             assert caught.value.to_wire()["data"]["pid"] == pid
-            reading = await living.sessions.get(SessionGetParams(session_id=session_id))
+            reading = page_of(await living.sessions.get(SessionGetParams(session_id=session_id)))
             assert [m.content[0].text for m in reading.messages] == ["go", "hello"]  # type: ignore[union-attr]  # both are text
             assert (reading.session.locked_by, reading.seq) == (pid, session.info.seq)
             found = (await living.sessions.listing(SessionListParams(), None)).sessions
@@ -324,7 +371,7 @@ async def test_a_run_that_another_process_is_in_the_middle_of_is_not_closed_by_r
     with held(path) as pid:
         before = path.read_bytes()
         async with home(tmp_path) as living:
-            reading = await living.sessions.get(SessionGetParams(session_id=session_id))
+            reading = page_of(await living.sessions.get(SessionGetParams(session_id=session_id)))
             assert reading.session.locked_by == pid
             assert len(reading.messages) == 1, "the answer had begun and was not whole"
         assert path.read_bytes() == before

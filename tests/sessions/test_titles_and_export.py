@@ -9,6 +9,7 @@ from sessions.session_home import calling, home, prompt, tool_call
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import ImageContent, ResourceContent, TextContent
+from agentd.protocol.methods import SessionUpdateParams
 from agentd.sessions.prompts import title_of_blocks
 from agentd.tools.base import ToolResult
 
@@ -31,11 +32,39 @@ NO_CREDIT = {"kind": "quota", "message": "no credit"}
         ("word " * 40, ("word " * 14 + "w")[:71].rstrip() + "…"),
         ("", ""),
         ("日本語のタイトル", "日本語のタイトル"),
+        ("\x1b[31mred\x1b[0m words", "[31mred[0m words"),
+        ("\x9b31m \x07bell\x00", "31m bell"),
+        ("\u202egnp.exe\u2066 \u200binnocent", "gnp.exe innocent"),
+        ("one\u2028two", "one"),
+        ("\u200b\u202e\nwords", "words"),
+        ("\u200b\u202e", ""),
+        ("👩\u200d💻 code", "👩\u200d💻 code"),
+        ("x" * 1_000_000, "x" * 71 + "…"),
     ],
 )
 def test_a_title_is_one_short_line_without_marks(prompt: str, title: str) -> None:
     assert title_of_blocks((TextContent(text=prompt),)) == title
     assert len(title) <= 72
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        ("# As *given*", "# As *given*"),
+        (" two\nlines\r\n", "two lines"),
+        ("\x1b]0;owned\x07\u202eevil", "]0;ownedevil"),
+        ("y" * 1_000_000, "y" * 199 + "…"),
+        ("  ", ""),
+    ],
+)
+async def test_a_title_that_a_client_gives_is_one_line_of_bounded_length(
+    tmp_path: Path, given: str, title: str
+) -> None:
+    async with home(tmp_path) as living:
+        session = await living.new("x", title=given)
+        assert session.info.title == title
+        assert session.update(SessionUpdateParams(session_id=session.session_id, title=given)).title == title
+        assert living.journal(session.session_id).stat().st_size < 5000
 
 
 def test_a_title_comes_from_the_first_text() -> None:

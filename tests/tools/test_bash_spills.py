@@ -1,5 +1,6 @@
 """Output that is too long for the model: where it is, what is in it, and who may read it."""
 
+import os
 import resource
 import stat
 from pathlib import Path
@@ -173,3 +174,16 @@ async def test_a_folder_that_cannot_be_made_is_told(shell: ShellCalls, tmp_path:
         (tmp_path / "file").touch()
         other = ShellCalls(processes, tmp_path, tmp_path / "file" / "output")
         assert "could not be kept in a file: Not a directory]" in said(await other.run(LONG))
+
+
+async def test_search_files_searches_all_of_the_largest_file_that_is_kept(shell: ShellCalls):
+    path = spill_of(await shell.run(f"{LONG}; yes 'a line of some length, with é' | head -c 70000000"))
+    assert path.stat().st_size == spills.FILE_BYTES
+    with path.open("r+b") as file:
+        file.seek(-20, os.SEEK_END)
+        file.write(b"\nlast\r\nthe needle\n")
+    text = said(await shell.call("search_files", path=str(path), pattern="^the needle$", context=1))
+    number = 1 + path.read_bytes()[:-20].count(b"\n") + 2
+    assert text.splitlines()[:2] == [f"output-1.txt-{number - 1}- last", f"output-1.txt:{number}: the needle"]
+    cut = said(await shell.call("search_files", path=str(path), pattern="é", limit=3))
+    assert cut.endswith("(cut after 3 matches, there are more; narrow the pattern, path or glob)")

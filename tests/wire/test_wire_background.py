@@ -54,12 +54,24 @@ def test_a_cancel_leaves_it_alone_and_is_quiescent(daemon: Daemon, shared_home: 
     until(lambda: sleepers(other), "the second command runs")
     answer = chat.cancel()
     assert (answer["state"], answer["quiescent"]) == ("cancelled", True)
+    assert [(each["id"], sleep in each["command"]) for each in answer["background"]] == [("bg_1", True)]
     assert chat.result(prompt)["stopReason"] == "aborted"
     assert not processes_with(other)
     assert len(sleepers(sleep)) == 2
     assert_takes_the_next_prompt(chat, shared_home, "after the cancel")
     daemon.call("agentd/session/close", {"sessionId": chat.id})
     assert not processes_with(sleep), "it is gone when the close is answered"
+
+
+def test_a_cancel_lists_what_goes_on_also_where_no_prompt_runs_and_nothing_that_has_ended(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    chat = started(daemon, shared_home, unique_sleep())
+    idle = chat.cancel()
+    assert (idle["state"], [each["id"] for each in idle["background"]]) == ("notRunning", ["bg_1"])
+    kill = tool("bash_kill", {"id": "bg_1"}, "call-2")
+    chat.run("stop it", model=shared_home.script(reply(kill), reply("stopped")))
+    assert "background" not in chat.cancel()
 
 
 def test_closing_a_session_stops_its_own_and_no_others(daemon: Daemon, shared_home: Home) -> None:

@@ -94,6 +94,7 @@ def test_prompts_are_refused_during_a_summary_and_the_other_way_round(
     chat = worked(daemon, shared_home, HANG, HANG)
     start_compacting(shared_home, chat)
     error = daemon.refused("agentd/prompt", chat.prompt_params("now"))
+    assert "summed up" in error["message"], "why it is busy"
     assert (error["code"], error["data"]["kind"]) == (-32803, "sessionBusy")
     chat.cancel()
     prompt = chat.start("now")
@@ -102,6 +103,24 @@ def test_prompts_are_refused_during_a_summary_and_the_other_way_round(
     assert error["data"]["kind"] == "sessionBusy"
     chat.cancel()
     chat.result(prompt)
+
+
+def test_a_session_that_is_summed_up_is_idle_and_its_events_tell_of_it(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    chat = worked(daemon, shared_home, HANG, reply("here again"))
+    start_compacting(shared_home, chat)
+    got = chat.get()
+    listed = daemon.call("agentd/session/list", {"workspaceUri": chat.root.as_uri()})["sessions"]
+    known = daemon.call("agentd/status")["sessions"]
+    states = [got["session"]["state"], *(each["state"] for each in (*listed, *known))]
+    assert states.count("idle") == len(states)
+    attached = daemon.call("agentd/session/attach", {"sessionId": chat.id, "afterSeq": got["seq"] - 1})
+    assert [each["event"]["type"] for each in attached["events"]] == ["compaction_start"]
+    assert "partial" not in attached
+    interrupting = chat.run("now", whenBusy="interrupt")
+    assert interrupting["text"] == "here again"
+    assert [p["event"].get("outcome") for p in about_compaction(chat)] == [None, "aborted"]
 
 
 def test_a_prompt_can_wait_for_the_end_of_a_summary(daemon: Daemon, shared_home: Home) -> None:

@@ -167,3 +167,45 @@ def with_provider_data(path: Path) -> None:
         if event.get("type") == "message_end" and event.get("message", {}).get("role") == "assistant":
             lines[number] = encode({**record, "providerData": {"signature": "sig-1"}})
     path.write_bytes(b"".join(lines))
+
+
+def test_a_fork_of_a_session_that_was_summed_up_is_whole_and_asks_with_the_summary(author: Author) -> None:
+    author.does("three")
+    author.ask("update", model=author.home.script(reply("a summary of one and two")))
+    assert author.ask("compact")["outcome"] == "compacted"
+    messages = author.chat.get()["messages"]
+    fork = forked(author)
+    assert fork.chat.get()["messages"] == messages
+    fork.does("four-fork")
+    asked = str(author.home.model_requests("do four-fork")[-1]["messages"])
+    assert "a summary of one and two" in asked
+    early = forked(author, messageId=messages[3]["messageId"])
+    early.does("five-fork")
+    asked = str(author.home.model_requests("do five-fork")[-1]["messages"])
+    assert "a summary of one and two" not in asked
+    assert "do one" in asked
+    assert fork.rewind("one", "conversation")["removedMessageIds"][: len(messages)] == [
+        message["messageId"] for message in messages
+    ]
+    fork.does("six-fork")
+    asked = str(author.home.model_requests("do six-fork")[-1]["messages"])
+    assert "a summary of one and two" not in asked
+
+
+def test_a_fork_is_exported_diffed_and_deleted_by_itself(author: Author) -> None:
+    fork = forked(author)
+    fork.does("three", write("three.txt", "3\n"))
+    assert [file["action"] for file in fork.ask("diff")["files"]] == ["created"]
+    assert len(author.ask("diff")["files"]) == 2
+    text = fork.ask("export")["text"]
+    assert "do one" in text
+    assert "do three" in text
+    assert "do three" not in author.ask("export")["text"]
+    uri = (author.root / "one.txt").as_uri()
+    assert fork.ask("original", promptId="one", uri=uri) == {"text": "1\n"}, "the fork has not changed it"
+    assert author.ask("original", promptId="one", uri=uri) == {"text": None}
+    fork.ask("delete")
+    for what in ("get", "diff", "export", "fork", "delete"):
+        assert fork.refused(what)["data"]["kind"] == "sessionNotFound"
+    assert author.texts() == ["do one", "done one", "do two", "done two"]
+    assert told(author.rewind("two")) == {"two.txt": "deleted"}

@@ -270,7 +270,21 @@ def test_another_process_may_read_a_session_but_not_write_it(home: Home) -> None
     (listed,) = second.call("agentd/session/list")["sessions"]
     assert (listed["sessionId"], listed["lockedBy"]) == (chat.id, first.pid)
     assert len(second.call("agentd/session/get", {"sessionId": chat.id})["messages"]) == 2
-    for method, params in ((PROMPT, {"prompt": "x"}), ("agentd/session/update", {"title": "x"})):
+    reading = ("agentd/session/get", "agentd/session/export", "agentd/session/diff", "agentd/session/fork")
+    for method in reading:
+        second.call(method, {"sessionId": chat.id})
+    locked: tuple[tuple[str, Json], ...] = (
+        (PROMPT, {"prompt": "x"}),
+        ("agentd/cancel", {}),
+        ("agentd/queue/update", {"op": "clear"}),
+        ("agentd/session/attach", {}),
+        ("agentd/session/update", {"title": "x"}),
+        ("agentd/session/compact", {}),
+        ("agentd/session/rewind", {"undo": True}),
+        ("agentd/session/close", {}),
+        ("agentd/session/delete", {}),
+    )
+    for method, params in locked:
         error = second.refused(method, {"sessionId": chat.id, **params})
         assert (error["code"], error["data"]["kind"], error["data"]["pid"]) == (
             -32803,

@@ -8,6 +8,7 @@ from wire.home import Home
 from wire.order import assert_well_formed
 from wire.processes import until
 from wire.rewinding import Author, bash, edit, read, told, write
+from wire.scripts import reply
 
 from agentd.workspace.command_changes import MOST_FILES
 
@@ -110,3 +111,20 @@ def test_agentds_own_data_in_a_workspace_is_none_of_its_files(home: Home) -> Non
     assert not [file["uri"] for file in changed if "/data/" in file["uri"]]
     assert "kept.txt" in told(author.rewind("one"))
     assert author.texts() == ["do one", "done one"]
+
+
+def test_what_another_session_edits_while_a_command_runs_is_not_the_commands(author: Author) -> None:
+    other = Author(author.daemon, author.home, author.root)
+    go = author.root.with_name(f"{author.root.name}-go")
+    wait = bash(f"touch begun; while ! [ -e {go} ]; do sleep 0.02; done; echo mine > mine.txt")
+    running = author.chat.start("go", promptId="one", model=author.home.script(reply(wait), reply("end")))
+    until((author.root / "begun").exists, "the command runs")
+    other.does("one", read("kept.txt"), edit("kept.txt", "old", "others"), write("others.txt", "1\n"))
+    other.does("two", write("undone.txt", "1\n"))
+    other.rewind("two", "both")
+    go.touch()
+    author.chat.result(running)
+    assert told(author.rewind("one")) == {"begun": "deleted", "mine.txt": "deleted"}
+    assert author.files() == {**BEFORE, "kept.txt": "others\n", "others.txt": "1\n"}
+    assert told(other.rewind("one")) == {"kept.txt": "changed", "others.txt": "deleted"}
+    assert author.files() == BEFORE

@@ -6,7 +6,7 @@ import pytest
 from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.order import assert_well_formed
-from wire.rewinding import Author, read, told, write
+from wire.rewinding import Author, bash, edit, read, told, write
 from wire.scripts import reply, tool
 
 
@@ -65,6 +65,23 @@ def test_a_conversation_that_went_on_is_not_undone_into(author: Author) -> None:
     error = author.refused("rewind", undo=True)
     assert error["data"]["kind"] == "invalidParams"
     assert author.texts() == ["do one", "done one", "do three", "done three"]
+
+
+def test_a_prompt_that_is_gone_cannot_be_gone_back_to_until_that_is_undone(author: Author) -> None:
+    author.rewind("one", "both")
+    for scope in ("files", "conversation", "both"):
+        error = author.refused("rewind", promptId="two", scope=scope)
+        assert (error["data"]["kind"], "hint" in error["data"]) == ("promptNotFound", True)
+    author.undo()
+    assert told(author.rewind("two", "both")) == {"two.txt": "deleted"}
+
+
+def test_after_a_rewind_of_files_alone_a_later_prompt_stands_for_the_files_before_it(author: Author) -> None:
+    author.does("three", read("two.txt"), edit("two.txt", "2", "3"))
+    author.rewind("one", "files")
+    assert author.files() == {}
+    assert told(author.rewind("three", "files")) == {"one.txt": "created", "two.txt": "created"}
+    assert author.files() == {"one.txt": "1\n", "two.txt": "2\n"}
 
 
 def test_ids_of_rewound_prompts_stay_used_and_give_their_result(author: Author) -> None:
@@ -144,18 +161,63 @@ def test_a_replay_tells_the_rewind_in_its_place(home: Home) -> None:
     assert kinds.count("session_rewound") == 3
 
 
-def test_a_prompt_that_was_said_in_the_run_of_another_is_rewound_with_that_one(author: Author) -> None:
-    wait = tool("bash", {"command": "while ! [ -e go ]; do sleep 0.02; done"})
-    model = author.home.script(reply(wait), reply("with it"))
-    first = author.chat.start("first", promptId="first", model=model)
+def steered(author: Author) -> None:
+    """Run prompt `first`, which writes two files, with `steer` said in between, which adds to one of them."""
+    go = author.root.with_name(f"{author.root.name}-go")
+    wait = bash(f"while ! [ -e {go} ]; do sleep 0.02; done")
+    before = [write("first.txt", "1\n"), write("both.txt", "1\n")]
+    after = [edit("both.txt", "1", "2"), bash("echo 3 >> both.txt"), write("second.txt", "2\n")]
+    model = author.home.script(*map(reply, (*before, wait, *after)), reply("done first"))
+    first = author.chat.start("do first", promptId="first", model=model)
     author.chat.event("tool_execution_start", toolName="bash")
-    author.chat.run("also", promptId="steer", whenBusy="steer", wait="accepted")
-    (author.root / "go").touch()
+    author.chat.run("do steer", promptId="steer", whenBusy="steer", wait="accepted")
+    go.touch()
     author.chat.result(first)
-    error = author.refused("rewind", promptId="steer", scope="conversation")
-    assert error["data"]["kind"] == "invalidParams"
-    assert '"first"' in error["message"]
-    assert len(author.rewind("first", "conversation")["removedMessageIds"]) == 5
+
+
+def test_a_rewind_to_a_steer_goes_back_to_just_before_it_was_said(author: Author) -> None:
+    steered(author)
+    whole, files = author.chat.get(), author.files()
+    assert files["both.txt"] == "2\n3\n"
+    said = [message["messageId"] for message in whole["messages"]]
+    place = next(n for n, m in enumerate(whole["messages"]) if m["content"][0].get("text") == "do steer")
+    result = author.rewind("steer", "both")
+    assert told(result) == {"both.txt": "changed", "second.txt": "deleted"}
+    assert result["removedMessageIds"] == said[place:]
+    assert author.chat.get()["messages"] == whole["messages"][:place]
+    assert author.files() == {"one.txt": "1\n", "two.txt": "2\n", "first.txt": "1\n", "both.txt": "1\n"}
+    author.undo()
+    assert (author.chat.get()["messages"], author.files()) == (whole["messages"], files)
+    author.undo()
+    author.does("other", read("both.txt"))
+    assert author.texts()[-3:] == ["do first", "do other", "done other"]
+    assert_well_formed(author.chat.notifications())
+    assert set(told(author.rewind("first", "both"))) == {"first.txt", "both.txt"}
+    assert author.files() == {"one.txt": "1\n", "two.txt": "2\n"}
+
+
+def test_a_steer_has_its_part_of_the_diff_of_its_run_and_an_original_of_its_own(author: Author) -> None:
+    steered(author)
+    both = (author.root / "both.txt").as_uri()
+    names = [f["uri"].rsplit("/", 1)[1] for f in author.ask("diff", promptId="first")["files"]]
+    assert names == ["both.txt", "first.txt", "second.txt"]
+    names = [f["uri"].rsplit("/", 1)[1] for f in author.ask("diff", promptId="steer")["files"]]
+    assert names == ["both.txt", "second.txt"]
+    assert author.ask("original", promptId="steer", uri=both) == {"text": "1\n"}
+    assert author.ask("original", promptId="first", uri=both) == {"text": None}
+
+
+def test_a_steer_is_rewound_after_a_restart_and_in_a_fork_as_before(home: Home) -> None:
+    author = Author(home.start("--allow-full"), home)
+    steered(author)
+    dry = author.rewind("steer", "both", dryRun=True)
+    fork = author.ask("fork")["session"]["sessionId"]
+    asked = {"sessionId": fork, "promptId": "steer", "scope": "conversation"}
+    removed = author.daemon.call("agentd/session/rewind", asked)["removedMessageIds"]
+    assert removed == dry["removedMessageIds"]
+    author.daemon.kill()
+    author.moved_to(home.start("--allow-full"))
+    assert author.rewind("steer", "both") == dry
 
 
 def test_a_summary_of_what_is_gone_counts_no_more(author: Author) -> None:

@@ -304,6 +304,72 @@ def take_the_protection_off_in_a_namespace_of_its_own() -> None:
     (place("root") / ".git" / "unprotected").touch()
 
 
+@attack
+def leave_a_program_that_runs_as_its_owner() -> None:
+    """By any of the ways to make one. What it comes to is what the first of them came to."""
+    failures = []
+    for number, way in enumerate(_WAYS_TO_SETUID):
+        program = place("root") / f"setuid-{number}"
+        try:
+            way(program)
+        except OSError as error:
+            failures.append(error)
+        if program.exists() and program.stat().st_mode & 0o4000:
+            return
+    raise failures[0]
+
+
+def _by_chmod(program: Path) -> None:
+    program.touch()
+    program.chmod(0o4755)
+
+
+def _by_fchmod(program: Path) -> None:
+    with program.open("w") as file:
+        os.fchmod(file.fileno(), 0o4711)
+
+
+def _by_fchmodat(program: Path) -> None:
+    program.touch()
+    folder = os.open(program.parent, os.O_RDONLY)
+    os.chmod(program.name, 0o6755, dir_fd=folder)
+
+
+def _by_fchmodat2(program: Path) -> None:
+    program.touch()
+    call(LIBC.syscall(ctypes.c_long(452), -100, os.fsencode(program), 0o4755, 0))
+
+
+def _by_open(program: Path) -> None:
+    os.open(program, os.O_WRONLY | os.O_CREAT, 0o4755)
+
+
+def _by_a_nameless_file(program: Path) -> None:
+    fd = os.open(program.parent, os.O_WRONLY | os.O_TMPFILE, 0o4755)
+    os.link(f"/proc/self/fd/{fd}", program, src_dir_fd=fd, follow_symlinks=True)
+
+
+def _by_mknod(program: Path) -> None:
+    os.mknod(program, 0o104755)
+
+
+def _by_openat2(program: Path) -> None:
+    how = (ctypes.c_uint64 * 3)(os.O_WRONLY | os.O_CREAT, 0o4755, 0)
+    call(LIBC.syscall(ctypes.c_long(437), -100, os.fsencode(program), how, ctypes.c_size_t(24)))
+
+
+def _by_the_calls_of_another_architecture(program: Path) -> None:
+    program.touch()
+    if os.uname().machine == "x86_64":  # x32
+        call(LIBC.syscall(ctypes.c_long(0x40000000 | 90), os.fsencode(program), 0o4755))
+
+
+_WAYS_TO_SETUID = (
+    _by_chmod, _by_fchmod, _by_fchmodat, _by_fchmodat2, _by_open, _by_a_nameless_file, _by_mknod, _by_openat2,
+    _by_the_calls_of_another_architecture,
+)  # fmt: skip
+
+
 # --- the frame ------------------------------------------------------------------------------------
 
 

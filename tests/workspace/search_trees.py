@@ -102,13 +102,13 @@ _AS_NOBODY = """
 import ctypes, json, os, sys
 from dataclasses import asdict
 from agentd.workspace.search_job import SearchJob
-from agentd.workspace.search_worker import Search
+from agentd.workspace.search_worker import search_for
 job = eval(sys.argv[1])
-list(Search(job).results())  # imports all it needs, which nobody might not be able to
+list(search_for(job).results())  # imports all it needs, which nobody might not be able to
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
-search = Search(job)
+search = search_for(job)
 found = list(search.results())
 print(json.dumps([found, asdict(search.end)]))
 """

@@ -69,7 +69,7 @@ def test_the_second_look_reads_only_what_has_changed(
     (root / "c").unlink()
     second = look(checkpoints, root, looks)
     assert read.taken() == ["b", "d"]
-    contents = {parts[0]: snapshot.data for parts, (_, snapshot) in second.found.items()}
+    contents = {parts[0]: known.data for parts, known in second.found.items()}
     assert contents == {"a": b"a", "b": b"B", "d": b"d"}
 
 

@@ -63,7 +63,7 @@ def test_an_empty_file_is_not_taken_for_one_of_proc(tmp_path: Path) -> None:
 def test_a_huge_sparse_file_is_refused_without_reading_it(tmp_path: Path) -> None:
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(50 * 2**30)
-    with pytest.raises(WorkspaceError, match=r"53,687,091,200 bytes.*search_files") as caught:
+    with pytest.raises(WorkspaceError, match=r"53,687,091,200 bytes.*Use bash") as caught:
         files.read(resolve(tmp_path, "huge"))
     assert kind_of(caught) == "too_large"
 

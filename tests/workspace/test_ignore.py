@@ -73,9 +73,39 @@ def test_the_walk_sees_what_git_does_not_ignore(tree: Path, rules: dict[str, str
     assert sorted(walk(tree)) == git_lists(tree)
 
 
-names = st.sampled_from(["a", "b", "foo", "a.py", "x.log", ".h", "a b"])
+names = st.sampled_from(
+    ["a", "b", "foo", "a.py", "x.log", ".h", "a b", "{a,b}", "[x]", "é", "\\a", "bad\udcff"]
+)
 pieces = st.sampled_from(
-    ["a", "b", "foo", "*", "**", "*.py", "*.log", "?", "[ab]", "[!a]", "f*", "*o", "a.py", ".h", "\\a", "a b"]
+    [
+        "a",
+        "b",
+        "foo",
+        "*",
+        "**",
+        "*.py",
+        "*.log",
+        "?",
+        "[ab]",
+        "[!a]",
+        "f*",
+        "*o",
+        "a.py",
+        ".h",
+        "\\a",
+        "a b",
+        "{a,b}",
+        "[^a]",
+        "[a-f]*",
+        "\\[x\\]",
+        "é",
+        "\\\\a",
+        "foo**",
+        "**o",
+        ".*",
+        "*b*",
+        "[x]",
+    ]
 )
 
 
@@ -90,11 +120,12 @@ def rules(draw: st.DrawFn) -> str:
     st.lists(st.lists(names, min_size=1, max_size=3), min_size=1, max_size=12),
     st.lists(rules(), max_size=5),
     st.dictionaries(names, st.lists(rules(), max_size=5), max_size=2),
+    st.lists(st.lists(names, min_size=1, max_size=2), max_size=3),
 )
-@example([["a", "a"]], ["a/**/"], {})
-@example([["a", "x.log"], ["a", "foo", "x.log"]], ["*.log"], {"a": ["!foo/"]})
+@example([["a", "a"]], ["a/**/"], {}, [])
+@example([["a", "x.log"], ["a", "foo", "x.log"]], ["*.log"], {"a": ["!foo/"]}, [["foo"]])
 def test_any_rules_mean_what_they_mean_to_git(
-    files: list[list[str]], top: list[str], below: dict[str, list[str]]
+    files: list[list[str]], top: list[str], below: dict[str, list[str]], links: list[list[str]]
 ) -> None:
     with TemporaryDirectory(prefix="agentd-ignore-") as folder:
         root = Path(folder)
@@ -102,9 +133,12 @@ def test_any_rules_mean_what_they_mean_to_git(
             with suppress(FileExistsError, NotADirectoryError):  # a file and a folder of one name
                 root.joinpath(*parts).parent.mkdir(parents=True, exist_ok=True)
                 root.joinpath(*parts).touch()
+        for parts in links:  # a folder elsewhere, which is not entered
+            with suppress(FileExistsError, NotADirectoryError, FileNotFoundError):
+                root.joinpath(*parts).symlink_to("/etc")
         (root / ".gitignore").write_bytes("\n".join(top).encode())
         for name, lines in below.items():
-            if (root / name).is_dir():
+            if (root / name).is_dir() and not (root / name).is_symlink():
                 (root / name / ".gitignore").write_bytes("\n".join(lines).encode())
         assert sorted(walk(root)) == git_lists(root)
 

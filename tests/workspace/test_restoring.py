@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentd.workspace import files, restoring
-from agentd.workspace.checkpoints import Checkpoints, Parts, folder_beside, sweep
+from agentd.workspace.checkpoints import Checkpoints, folder_beside, sweep
+from agentd.workspace.file_states import Parts
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
 from agentd.workspace.write_notes import WriteNotes

@@ -53,6 +53,29 @@ async def test_the_workspace_can_be_written_to_and_nothing_beside_it(tmp_path: P
 
 
 @both
+async def test_tools_that_keep_and_change_modes_work_and_none_sets_setuid(
+    tmp_path: Path, backend: Wanted
+) -> None:
+    async with ground(tmp_path, backend) as made:
+        work = (
+            "mkdir -p a/b && echo text > a/b/file && chmod 750 a/b/file && touch -d @1000 a/b/file",
+            "cp -p a/b/file copy && cp -a a c && stat -c %a%Y copy c/b/file",
+            "tar cf t.tar a && mkdir t && tar xpf t.tar -C t && stat -c %a t/a/b/file",
+            "install -m 711 copy i && mkdir -m 2775 shared && chmod g+s a && chmod +t a",
+            "stat -c %a shared a",
+            "git init -q --shared g && stat -c %a g/.git/objects",
+            f'{PYTHON} -c \'import zipfile, shutil; shutil.copy2("copy", "copied")\' && stat -c %a copied',
+        )
+        said = await made.said(" && ".join(work))
+        assert said.splitlines() == ["7501000", "7501000", "750", "2775", "3755", "2775", "750"]
+        for command in ("chmod u+s copy", "chmod 4755 copy", "chmod 6755 copy", "install -m 4755 copy s"):
+            result = await made.run(command)
+            assert result.exit_code == 1, command
+            assert "Operation not permitted" in result.text
+        assert not any(path.stat().st_mode & 0o4000 for path in made.root.rglob("*") if path.is_file())
+
+
+@both
 async def test_the_temporary_folder_lasts_from_command_to_command_and_ends_with_the_daemon(
     tmp_path: Path, backend: Wanted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

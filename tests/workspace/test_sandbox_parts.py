@@ -18,10 +18,10 @@ IO_URING_SETUP, READ = 425, {"x86_64": 0, "aarch64": 63}
 UNIX, INET, VSOCK = 1, 2, 40
 
 
-def verdict(program: bytes, number: int, architecture: int, argument: int = 0) -> int:
+def verdict(program: bytes, number: int, architecture: int, *arguments: int) -> int:
     """What the kernel would say: classic BPF, as far as these programs use it."""
     code = [struct.unpack_from("HBBI", program, at) for at in range(0, len(program), 8)]
-    data = struct.pack("=IIQQ", number, architecture, 0, argument)
+    data = struct.pack("=IIQ6Q", number, architecture, 0, *arguments, *[0] * (6 - len(arguments)))
     accumulator = position = 0
     while True:
         operation, if_true, if_false, value = code[position]
@@ -31,8 +31,8 @@ def verdict(program: bytes, number: int, architecture: int, argument: int = 0) -
         elif operation == 0x06:
             return value
         else:
-            is_true = accumulator == value if operation == 0x15 else accumulator >= value
-            position += if_true if is_true else if_false
+            is_true = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: accumulator & value}
+            position += if_true if is_true[operation] else if_false
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
@@ -58,6 +58,49 @@ def test_a_filter_refuses_what_goes_past_it_and_other_architectures(machine: str
     assert verdict(program, READ[machine], 0x40000003) == KILLED  # i386
     if machine == "x86_64":
         assert verdict(program, 0x40000000 | SOCKET[machine], AUDIT[machine], UNIX) == REFUSED  # x32
+
+
+MODES = {  # call: its numbers, the arguments before the mode
+    "chmod": ({"x86_64": 90}, [0]),
+    "fchmod": ({"x86_64": 91, "aarch64": 52}, [3]),
+    "fchmodat": ({"x86_64": 268, "aarch64": 53}, [3, 0]),
+    "fchmodat2": ({"x86_64": 452, "aarch64": 452}, [3, 0]),
+    "creat": ({"x86_64": 85}, [0]),
+    "mknod": ({"x86_64": 133}, [0]),
+    "mknodat": ({"x86_64": 259, "aarch64": 33}, [3, 0]),
+    "open": ({"x86_64": 2}, [0, 0o101]),
+    "openat": ({"x86_64": 257, "aarch64": 56}, [3, 0, 0o101]),
+    "mkdir": ({"x86_64": 83}, [0]),
+    "mkdirat": ({"x86_64": 258, "aarch64": 34}, [3, 0]),
+}
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("name", MODES)
+def test_a_filter_lets_nothing_make_a_program_that_runs_as_its_owner(name: str, machine: str) -> None:
+    numbers, before = MODES[name]
+    if machine not in numbers:
+        return  # it has no such call
+    program = bpf.program(machine=machine)
+
+    def said(mode: int, *first: int) -> int:
+        return verdict(program, numbers[machine], AUDIT[machine], *(first or before), mode)
+
+    folders = name.startswith("mkdir")
+    assert [said(mode) for mode in (0o755, 0o100644, 0o1777)] == [ALLOWED] * 3
+    assert [said(mode) for mode in (0o4755, 0o104755, 1 << 32 | 0o4000)] == [
+        ALLOWED if folders else REFUSED
+    ] * 3
+    changes = "chmod" in name
+    assert said(0o2775) == (ALLOWED if folders or changes else REFUSED)
+    if name.startswith("open"):
+        assert said(0o4755, *before[:-1], 0) == ALLOWED  # what stands there means nothing
+        assert said(0o4755, *before[:-1], 0o20200000) == REFUSED  # O_TMPFILE
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_openat2_whose_mode_no_filter_sees_is_said_not_to_exist(machine: str) -> None:
+    assert verdict(bpf.program(machine=machine), 437, AUDIT[machine]) == 0x00050000 | 38
 
 
 def test_there_is_no_filter_for_what_is_not_known() -> None:

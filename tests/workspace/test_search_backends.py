@@ -17,7 +17,7 @@ from living import appears, none_left
 from search_trees import CONTENTS, RIPGREP, as_nobody, job, make_nasty, needs_ripgrep, search_with
 
 from agentd.workspace.ripgrep import Ripgrep
-from agentd.workspace.search_worker import Search
+from agentd.workspace.search_worker import search_for
 
 PATTERNS = [
     "needle", "^needle", "needle$", r"\bneedle\b", "NEEDLE", r"n.{2}dle", r"^\S+ needle$", r"(?i)NEEdle",
@@ -192,7 +192,7 @@ def test_any_files_and_any_pattern(folder: Path, data: list[bytes], pattern: str
         (folder / str(number)).write_bytes(content)
     results = []
     for ripgrep in (None, RIPGREP.path):
-        search = Search(job(folder, pattern, ignore_case=ignore_case, ripgrep=ripgrep))
+        search = search_for(job(folder, pattern, ignore_case=ignore_case, ripgrep=ripgrep))
         results.append(([*search.results()], search.end))
     assert results[0] == results[1]
 

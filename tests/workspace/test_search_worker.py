@@ -57,3 +57,41 @@ async def test_the_deadline_holds_for_a_walk_too(tmp_path: Path) -> None:
 async def test_a_missing_root_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="No such file"):
         await run_search(job(tmp_path / "gone", pattern="x", base=("d",)))
+
+
+async def test_a_file_too_large_to_be_read_is_searched_line_by_line_where_it_is_named(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        for _ in range(40):
+            file.write(b"0123456789abcde\n" * 65536)
+        file.write("\u00e9 needle \udcff\n".encode("utf-8", "surrogateescape"))
+    named = await run_search(job(tmp_path, pattern="needle", base=("log",), seconds=60.0))
+    assert [found["lines"] for found in named.found] == [[[40 * 65536 + 1, "\u00e9 needle \ufffd", True]]]
+    around = await run_search(job(tmp_path, pattern="needle", seconds=60.0))
+    assert (around.found, around.end.too_large) == ([], 1)
+
+
+async def test_the_time_for_a_file_that_is_searched_line_by_line_is_bounded(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        for _ in range(50):
+            file.write(b"ab\n" * 350_000)
+    outcome = await run_search(job(tmp_path, pattern="needle", base=("log",), seconds=0.2))
+    assert outcome.end.cut == "time"
+    assert not outcome.stuck
+
+
+@pytest.mark.parametrize(
+    ("size", "start"), [(50 * 1024**3, b""), (40 * 1024**2, b"\xff\xfea\0"), (2 * 1024**3, b"a")]
+)
+async def test_what_is_no_text_or_beyond_all_bounds_is_not_searched_line_by_line(
+    tmp_path: Path, size: int, start: bytes
+) -> None:
+    with (tmp_path / "f").open("wb") as file:
+        file.write(start)
+        file.truncate(size)
+    try:
+        outcome = await run_search(job(tmp_path, pattern="a", base=("f",)))
+    except WorkspaceError as error:
+        assert error.kind == "search"  # noqa: PT017
+        assert "files over 32 MB are not read" in str(error)  # noqa: PT017
+    else:
+        assert (outcome.found, outcome.end.binary) == ([], 1)
