@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes import every_server
 from hypothesis import settings
 from wire.harness import Daemon
 from wire.home import Home
@@ -14,8 +15,9 @@ settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Long tests run at night, and whenever somebody asks for them."""
+    """Long tests run at night, golden files change when somebody says so."""
     parser.addoption("--nightly", action="store_true", help="run the tests marked nightly as well")
+    parser.addoption("--renew-golden", action="store_true", help="write the golden files anew")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -32,6 +34,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", ())
     if left_out := sum("nightly" in report.keywords for report in skipped):
         terminalreporter.write_line(f"{left_out} tests marked nightly were left out: --nightly runs them")
+
+
+@pytest.fixture(autouse=True)
+def no_server_refuses() -> Iterator[None]:
+    """Of what loops ask fake providers in the test, a strict server of no API may refuse anything."""
+    every_server.noted.clear()
+    yield
+    assert every_server.noted == []
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentd.protocol.text import clean_text
+from agentd.protocol.text import clean_text, without_unseen
 from agentd.workspace import files
 from agentd.workspace.names import MissingFile
 from agentd.workspace.paths import Place, WorkspaceError, resolve, uri_of
+from agentd.workspace.secrets import is_secret
 from agentd.workspace.text import BinaryContent, decode
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -73,8 +74,13 @@ def read_instructions(root: Path, config_folder: Path | None, worked_in: Sequenc
     problems: list[str] = []
     users = _first_of(config_folder, (), problems) if config_folder is not None else None
     depth = min(len(worked_in), _MAX_DEPTH)
-    found = (_first_of(root, tuple(worked_in[:count]), problems) for count in range(depth + 1))
-    return Instructions(users, tuple(file for file in found if file is not None), tuple(problems))
+    found = [_first_of(root, tuple(worked_in[:count]), problems) for count in range(depth + 1)]
+    projects = tuple(file for file in found if file is not None)
+    for file in (users, *projects):
+        if file is not None and file.truncated:
+            size = MAX_BYTES // 1024
+            problems.append(f"{file.name} is longer than {size} KB: only its beginning is heeded.")
+    return Instructions(users, projects, tuple(problems))
 
 
 def _first_of(root: Path, folder: Sequence[str], problems: list[str]) -> InstructionFile | None:
@@ -82,7 +88,11 @@ def _first_of(root: Path, folder: Sequence[str], problems: list[str]) -> Instruc
     for name in NAMES:
         relative = "/".join((*folder, name))
         try:
-            return _read(resolve(root, relative), relative)
+            place = resolve(root, relative)
+            if is_secret(place.parts):  # by a link: a model is not told a key because a file says so
+                problems.append(f"{relative} is not heeded: it leads to {place.shown}, which holds secrets.")
+                continue
+            return _read(place, relative)
         except MissingFile:
             continue
         except BinaryContent:
@@ -93,7 +103,7 @@ def _first_of(root: Path, folder: Sequence[str], problems: list[str]) -> Instruc
 
 
 def _read(place: Place, name: str) -> InstructionFile | None:
-    text = clean_text(decode(files.read(place).data).text)
+    text = without_unseen(clean_text(decode(files.read(place).data).text))
     data = text.encode()
     cut = data[:MAX_BYTES].decode("utf-8", "ignore")
     if not text.strip():

@@ -17,7 +17,7 @@ from agentd.agent.host import Host, NotJournaled
 from agentd.agent.validation import validated
 from agentd.protocol.events import ToolDelta, ToolExecutionStart, ToolExecutionUpdate
 from agentd.protocol.messages import AnyDetails, ImageContent, TextContent, ToolCall, ToolResultMessage
-from agentd.protocol.text import clean_text, utf16_length
+from agentd.protocol.text import clean_text, utf16_length, without_unseen
 from agentd.tools.base import Action, Channel, Description, Tool, ToolContext, ToolResult
 
 log = logging.getLogger(__name__)
@@ -204,10 +204,12 @@ async def _contained(
 
 
 def normalise(result: ToolResult, call: ToolCall, message_id: str, timestamp: str) -> ToolResultMessage:
-    """The result message of whatever a tool gave: junk and lone surrogates included."""
+    """The result message of whatever a tool gave: junk, lone surrogates and hidden words included."""
     try:
         content = tuple(
-            TextContent(text=clean_text(block.text)) if isinstance(block, TextContent) else block
+            TextContent(text=without_unseen(clean_text(block.text)))
+            if isinstance(block, TextContent)
+            else block
             for block in result.content
             if isinstance(block, TextContent | ImageContent)
         )

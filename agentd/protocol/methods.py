@@ -414,11 +414,12 @@ class PermissionRevokeParams(Wire):
 
 
 class SessionStatus(Wire):
-    """An open session."""
+    """An open session. `instructions` are the files of instructions that its last prompt told the model."""
 
     session_id: Id
     state: Literal["idle", "running", "waiting"]
     last_activity_at: str
+    instructions: Many[str] | None = absent()
 
 
 class SandboxStatus(Wire):

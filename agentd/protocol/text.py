@@ -1,11 +1,23 @@
 """Text as the wire counts and carries it, and as people are shown it. Standard library only."""
 
+import re
 import unicodedata
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode categories that move the cursor, reorder or hide text."""
 _JOINERS = "\u200c\u200d"
 """Of these categories, but part of ordinary spelling (Persian, Indic scripts, emoji) and harmless."""
+
+
+_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
+"""The flag of a part of a country: https://www.unicode.org/reports/tr51/#valid-emoji-tag-sequences"""
+_UNSEEN = re.compile(
+    f"({_FLAG})"
+    "|[\U000e0000-\U000e007f]+"  # tags: a second ASCII without a shape
+    "|[\U000e0100-\U000e01ef\ufe00-\ufe0f]{2,}"  # more variations than a letter can have
+    "|[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]{4,}"
+)
+"""Runs of characters that a reader does not see and that can spell out words for a model."""
 
 
 def clean_text(text: str) -> str:
@@ -15,6 +27,18 @@ def clean_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def without_unseen(text: str) -> str:
+    """The same text with a word in the place of what a reader does not see and a model may read as words.
+
+    What spelling, emoji and flags need of such characters stays.
+    """
+    return text if text.isascii() else _UNSEEN.sub(_told, text)
+
+
+def _told(run: re.Match[str]) -> str:
+    return run[1] or f"[{len(run[0])} invisible characters left out]"
 
 
 def utf16_length(text: str) -> int:

@@ -34,6 +34,13 @@ _OVERFLOW = re.compile(
     r"|greater than the context length|range of input length|model_context_window_exceeded",
     re.IGNORECASE,
 )
+_OF_A_PROMPT = re.compile(r"context|prompt|length|too long|model token limit", re.IGNORECASE)
+_OF_A_RATE = re.compile(
+    r"rate[-_ ]?limit|too many requests|quota|resource_exhausted|request count|number of requests"
+    r"|per[-_ ]?(?:second|minute|hour|day)|\b[TR]P[SMD]\b|(?:retry|try again) in\b",
+    re.IGNORECASE,
+)
+"""With HTTP 429 an overflow has to speak of the prompt, and not of how much may be sent in a time."""
 _QUOTA = re.compile(
     r"insufficient_quota|insufficient[_ ]balance|exceeded your current quota|billing|credit balance"
     r"|insufficient credits|payment required",
@@ -246,11 +253,7 @@ def unanswered_error(peer: Peer, lost: str, usage: Usage | None, *, has_words: b
 
 def _kind(status: int | None, text: str, *, blank: bool) -> ErrorKind:
     """The kind, from the most to the least telling witness."""
-    if status != HTTPStatus.TOO_MANY_REQUESTS and (
-        status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-        or (status == HTTPStatus.BAD_REQUEST and blank)  # Cerebras says no more when the prompt is too long
-        or _OVERFLOW.search(text)
-    ):
+    if _is_overflow(status, text, blank=blank):
         return "context_overflow"
     if (
         status == HTTPStatus.PAYMENT_REQUIRED
@@ -266,6 +269,15 @@ def _kind(status: int | None, text: str, *, blank: bool) -> ErrorKind:
     if status is None:
         return "bad_request" if _BAD_REQUEST.search(text) else "server"
     return "server" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "bad_request"
+
+
+def _is_overflow(status: int | None, text: str, *, blank: bool) -> bool:
+    says_so = _OVERFLOW.search(text) is not None
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return says_so and _OF_A_PROMPT.search(text) is not None and _OF_A_RATE.search(text) is None
+    # Cerebras says no more than 400 when the prompt is too long.
+    nothing_said = status == HTTPStatus.BAD_REQUEST and blank
+    return says_so or nothing_said or status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 def _advice(peer: Peer, status: int | None, kind: ErrorKind, words: str) -> str:

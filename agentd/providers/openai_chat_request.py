@@ -27,6 +27,7 @@ from agentd.providers.inline_thinking import inlined
 from agentd.providers.mistral_call_ids import NineLetterIds
 from agentd.providers.openai_call_ids import CallIds
 from agentd.providers.openai_chat_dialect import PLAIN, CallIdRule, ChatDialect, EffortForm
+from agentd.providers.openai_schema import function_parameters
 from agentd.providers.openai_text import NO_OUTPUT, data_url, said, shows_error
 from agentd.providers.reasoning import replayed
 from agentd.providers.strict_schema import fits_strict
@@ -96,7 +97,7 @@ def _thinking(effort: Effort, dialect: ChatDialect) -> dict[str, Any]:
 
 
 def _tool(tool: ToolSpec, dialect: ChatDialect) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": {}} | tool.parameters
+    parameters = function_parameters(tool.parameters)
     function: dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,

@@ -28,6 +28,7 @@ from agentd.protocol.messages import (
 from agentd.providers.base import Model, ModelRequest, ToolSpec, no_images
 from agentd.providers.openai_call_ids import CallIds
 from agentd.providers.openai_responses_output import REPLAY_KEY
+from agentd.providers.openai_schema import function_parameters
 from agentd.providers.openai_text import NO_OUTPUT, data_url, said, shows_error
 from agentd.providers.strict_schema import fits_strict
 
@@ -105,7 +106,7 @@ def _reasoning(request: ModelRequest, dialect: ResponsesDialect) -> dict[str, An
 
 
 def _tool(tool: ToolSpec, dialect: ResponsesDialect) -> Item:
-    parameters = {"type": "object", "properties": {}} | tool.parameters
+    parameters = function_parameters(tool.parameters)
     item: Item = {
         "type": "function",
         "name": tool.name,

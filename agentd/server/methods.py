@@ -268,10 +268,14 @@ class Methods:
 
     async def status(self, params: wire.Empty, request: Request) -> wire.StatusResult:
         """How the daemon does."""
-        infos = [session.info for session in self.sessions.opened]
         sessions = tuple(
-            wire.SessionStatus(session_id=info.session_id, state=info.state, last_activity_at=info.updated_at)
-            for info in infos
+            wire.SessionStatus(
+                session_id=(info := session.info).session_id,
+                state=info.state,
+                last_activity_at=info.updated_at,
+                instructions=session.state.instructions,
+            )
+            for session in self.sessions.opened
         )
         return wire.StatusResult(
             version=__version__,

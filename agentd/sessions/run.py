@@ -124,7 +124,7 @@ class Run(SessionConversation):
         """The task of the run. However it goes, `result` is set in the end; whoever drives it says `done`."""
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
-            await self.look_for_instructions(_worked_in(self._blocks, self._root))
+            await self.look_for_instructions(self._worked_in())
             if self._ground.shell.background.running:
                 await self._checkpoint().look_beside(self._root, begins=True)
             await self._loop.run()
@@ -306,6 +306,15 @@ class Run(SessionConversation):
         """Run something that may outlive the run."""
         self._house.start_soon(function, *args)
 
+    def _worked_in(self) -> tuple[str, ...]:
+        """The folder that the conversation is about: that of the file that a prompt last referred to.
+
+        It stays until another is referred to, also after a restart, so that requests begin with the same.
+        """
+        before = (m.content for m in reversed(self.transcript) if isinstance(m, UserMessage))
+        folders = (_folder_of(blocks, self._root) for blocks in (self._blocks, *before))
+        return next((folder for folder in folders if folder is not None), ())
+
     def _tell_of_instructions(self) -> None:
         """A word on instructions that are not heeded, once for each."""
         for problem in self._instructions.problems:
@@ -447,15 +456,15 @@ def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
     )
 
 
-def _worked_in(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...]:
-    """The folder of the workspace that a prompt is about, by the first file that it refers to."""
+def _folder_of(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...] | None:
+    """The folder of the first file of the workspace that a prompt refers to, None where it refers to none."""
     for block in blocks:
         if isinstance(block, ResourceContent):
             with suppress(UriError):
                 path = path_of(block.uri)
                 if path.is_relative_to(root):
                     return path.relative_to(root).parent.parts
-    return ()
+    return None
 
 
 def _is_from_user(event: DurableEvent) -> bool:

@@ -102,6 +102,7 @@ class SessionState:
         self.wishes: dict[str, PromptParams] = {}  # what those in the queue want of their run
         self.damage: set[int] = set()  # lines of the journal that cannot be read, as far as it was told
         self.run: OpenRun | None = None
+        self.instructions: tuple[str, ...] | None = None  # the files that the last run told the model
         self.usage: Usage | None = None
         self.todo: tuple[TodoItem, ...] = ()
         self.cut_prompts: set[str] = set()  # the models whose servers were seen to cut prompts
@@ -221,6 +222,7 @@ class SessionState:
         """A run begins; a prompt that stood in the queue for it stands there no more."""
         self.run = OpenRun(prompt_id, event.prompt.model, whole_turns=len(self.messages))
         self.begun.append(prompt_id)
+        self.instructions = event.prompt.instructions
         self.starts[prompt_id] = Start(len(self.messages), self.todo)
         if self.rewound is not None and self.rewound.removed:
             self.rewound = None  # the conversation goes another way now

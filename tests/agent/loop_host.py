@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 from agent.event_order import AnyEvent, assert_whole_run
+from fakes import every_server
 
 from agentd.agent.host import Engine, Verdict
 from agentd.agent.loop import Loop
@@ -93,7 +94,10 @@ class FakeTool:
 
 
 class FakeProvider:
-    """Plays one response after another. `left` are those nobody asked for."""
+    """Plays one response after another. `left` are those nobody asked for.
+
+    No strict server of any API may refuse a request that it is asked.
+    """
 
     def __init__(self, host: "MemoryHost", responses: Sequence[Sequence[Play]]) -> None:
         self._host = host
@@ -104,6 +108,7 @@ class FakeProvider:
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[StreamEvent]]:
         self.requests.append(request)
+        every_server.note(request)
         steps = self.left.pop(0)
         try:
             await self._host.wait()

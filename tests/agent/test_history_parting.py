@@ -7,10 +7,7 @@ from itertools import pairwise
 from agent.histories import answer, call, numbered_histories, result, runs, user
 from agent.loop_host import MemoryHost
 from agent.strict_history import faults
-from fakes.anthropic_faults import request_fault as anthropic_fault
-from fakes.gemini_faults import request_fault as gemini_fault
-from fakes.openai_wire import wire_fault
-from fakes.responses_wire import ResponsesWire
+from fakes.every_server import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,11 +29,8 @@ from agentd.providers.base import Model, ModelRequest
 from agentd.providers.gemini_request import generate_body
 from agentd.providers.openai_chat_request import chat_body
 from agentd.providers.openai_responses_request import responses_body
-from agentd.providers.request_faults import fault_of
-from agentd.providers.tool_names import ToolNames
 
 MODEL = Model("p", "m", context_window=100_000, images=True)
-ANTHROPIC = {"anthropic-version": "2023-06-01"}
 any_history = st.one_of(numbered_histories, runs)
 
 
@@ -47,19 +41,6 @@ def history_of(messages: Sequence[Message], memory: Memory | None = None) -> His
     host.messages = list(messages)
     host.memories = [] if memory is None else [memory]
     return History(host, host.engine())
-
-
-def server_faults(request: ModelRequest) -> dict[str, str]:
-    """What a strict server of each API finds wrong with a request, with the names as they are sent."""
-    request = ToolNames.of(request).told(request)
-    found = {
-        "scripted": fault_of(request),
-        "openai-chat": wire_fault(chat_body(request)),
-        "openai-responses": ResponsesWire().fault_of(responses_body(request)),
-        "anthropic": anthropic_fault(ANTHROPIC, messages_body(request, Dialect())),
-        "gemini": gemini_fault("/v1beta/models/m:streamGenerateContent?alt=sse", generate_body(request)),
-    }
-    return {api: fault for api, fault in found.items() if fault is not None}
 
 
 def ids_of(messages: Sequence[Message]) -> set[str]:
@@ -101,7 +82,7 @@ def test_what_is_kept_behind_each_place_is_a_request_that_every_server_takes(mes
     for place in cuts(messages, 0):
         kept = project(messages, summed_up(messages, place), images=True)
         assert faults(kept) == []
-        assert server_faults(ModelRequest(MODEL, "system", kept, ())) == {}
+        assert refusals(ModelRequest(MODEL, "system", kept, ())) == {}
 
 
 @settings(max_examples=60, deadline=None)
@@ -111,7 +92,7 @@ def test_the_request_for_a_summary_is_one_that_every_server_takes(messages: list
         shown = history_of(messages).shown_before(place)
         if shown:
             request = summary_request(history_of(messages).engine, shown, 500, "Keep \ud800 the names.")
-            assert server_faults(request) == {}
+            assert refusals(request) == {}
 
 
 @settings(max_examples=60, deadline=None)
@@ -128,10 +109,10 @@ def test_two_compactions_in_a_row_are_valid_at_every_place(
         again = summed_up(messages, second, memory)
         kept = project(messages, again, images=True)
         assert faults(kept) == []
-        assert server_faults(ModelRequest(MODEL, "system", kept, ())) == {}
+        assert refusals(ModelRequest(MODEL, "system", kept, ())) == {}
         shown = history_of(messages, memory).shown_before(second)
         assert "To go on." in str(shown[0].content[0]), "the first summary is summed up again"
-        assert server_faults(summary_request(history_of(messages).engine, shown, None, None)) == {}
+        assert refusals(summary_request(history_of(messages).engine, shown, None, None)) == {}
 
 
 @settings(max_examples=60, deadline=None)
@@ -140,7 +121,7 @@ def test_leaving_out_output_keeps_a_request_valid(messages: list[Message]) -> No
     results = tuple(m.message_id for m in messages if isinstance(m, ToolResultMessage))
     kept = project(messages, Memory(seen=len(messages), cleared=results), images=True)
     assert faults(kept) == []
-    assert not kept or server_faults(ModelRequest(MODEL, "system", kept, ())) == {}
+    assert not kept or refusals(ModelRequest(MODEL, "system", kept, ())) == {}
 
 
 # --- what is kept ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.anthropic_server import AnthropicServer
+from fakes.every_server import MODELS
 from fakes.gemini_server import GeminiServer
 from fakes.model_server import ModelServer
 from fakes.responses_server import ResponsesServer
@@ -15,19 +16,14 @@ from wire.home import Home
 from wire.order import assert_well_formed
 from wire.scripts import reply
 
+__all__ = ["MODELS", "SERVERS", "SIBLINGS", "SMALL_MODELS", "Stage", "configure", "stages", "start"]
+
 SERVERS: dict[str, type[ModelServer]] = {
     "openai-chat": ModelServer,
     "openai-responses": ResponsesServer,
     "anthropic": AnthropicServer,
     "gemini": GeminiServer,
 }
-MODELS = {
-    "openai-chat": "chat-model",
-    "openai-responses": "gpt-5",
-    "anthropic": "claude-sonnet-4-6",
-    "gemini": "gemini-3-pro",
-}
-"""For each API the name of a model that reasons, so that what it thought must go back as it came."""
 SIBLINGS = {
     "openai-chat": "chat-model-too",
     "openai-responses": "gpt-5-mini",

@@ -4,47 +4,24 @@ Compared are the bodies that a server of each API got. Cache markers are no part
 they move with every request. They are taken off first, and one test says where they go.
 """
 
-import itertools
-import json
 import re
 from typing import Any
 
 import pytest
 from e2e.every_api import SERVERS, Stage, stages, start
 from fakes.model_server import Recorded
+from fakes.prefix import assert_each_begins_with_the_one_before, parts
 from wire.chat import Chat
 from wire.home import Home
 from wire.scripts import reply, tool
-
-MESSAGES = {
-    "openai-chat": "messages",
-    "openai-responses": "input",
-    "anthropic": "messages",
-    "gemini": "contents",
-}
-"""The field of a body that grows."""
 
 SMALL = {"input": 1000, "output": 10}
 FULL = {"input": 180_000, "output": 100}
 THOUGHT = {"type": "thinking", "text": "let me see"}
 
 
-def parts(api: str, request: Recorded) -> tuple[str, str]:
-    """The text of the messages without its last bracket, and the text of all the rest of the body."""
-    body = re.sub(r', ?"cache_control": ?\{"type": ?"ephemeral"\}', "", request.raw.decode())
-    name = f'"{MESSAGES[api]}":'
-    begin = body.index(name) + len(name)
-    begin += body[begin:].index("[")
-    _, end = json.JSONDecoder().raw_decode(body, begin)
-    return body[begin : end - 1], body[:begin] + body[end:]
-
-
-def assert_each_begins_with_the_one_before(api: str, requests: list[Recorded]) -> None:
-    texts = [parts(api, request) for request in requests]
-    for (before, rest_before), (after, rest_after) in itertools.pairwise(texts):
-        assert rest_after == rest_before, "system prompt, tools and settings are the same"
-        assert after.startswith(before)
-        assert after[len(before) :].lstrip().startswith(",")
+def assert_grows(api: str, requests: list[Recorded]) -> None:
+    assert_each_begins_with_the_one_before(api, [request.raw for request in requests])
 
 
 def look(number: int, *, usage: Any = None) -> list[Any]:
@@ -82,7 +59,7 @@ def test_requests_grow_from_turn_to_turn_and_prompt_to_prompt_and_after_a_restar
     stage.server.push(*look(2))
     assert chat.run("third", promptId="after")["text"] == "answer 2"
     assert len(stage.server.requests) == 9
-    assert_each_begins_with_the_one_before(stage.api, stage.server.requests)
+    assert_grows(stage.api, stage.server.requests)
 
 
 def test_a_run_cut_short_and_gone_on_with_changes_nothing_before_it(stage: Stage) -> None:
@@ -93,7 +70,7 @@ def test_a_run_cut_short_and_gone_on_with_changes_nothing_before_it(stage: Stage
     assert chat.run([])["text"] == "wer"
     stage.server.push(reply("yes", usage=SMALL))
     chat.run("really?")
-    assert_each_begins_with_the_one_before(stage.api, stage.server.requests)
+    assert_grows(stage.api, stage.server.requests)
 
 
 def test_after_output_was_left_out_requests_grow_again(own_stage: Stage) -> None:
@@ -113,8 +90,8 @@ def test_after_output_was_left_out_requests_grow_again(own_stage: Stage) -> None
     chat.daemon = start(stage.home)
     stage.server.push(*look(2))
     chat.run("third", promptId="after")
-    assert_each_begins_with_the_one_before(stage.api, stage.server.requests[:29])
-    assert_each_begins_with_the_one_before(stage.api, stage.server.requests[29:])
+    assert_grows(stage.api, stage.server.requests[:29])
+    assert_grows(stage.api, stage.server.requests[29:])
 
 
 def test_after_a_summary_requests_grow_again(own_stage: Stage) -> None:
@@ -129,10 +106,10 @@ def test_after_a_summary_requests_grow_again(own_stage: Stage) -> None:
     stage.server.push(*look(2))
     chat.run("third", promptId="after")
     assert b"To look." in stage.server.requests[4].raw
-    assert_each_begins_with_the_one_before(stage.api, stage.server.requests[:3])
-    assert_each_begins_with_the_one_before(stage.api, stage.server.requests[4:])
-    assert parts(stage.api, stage.server.requests[2])[1].count("parameters") == parts(
-        stage.api, stage.server.requests[4]
+    assert_grows(stage.api, stage.server.requests[:3])
+    assert_grows(stage.api, stage.server.requests[4:])
+    assert parts(stage.api, stage.server.requests[2].raw)[1].count("parameters") == parts(
+        stage.api, stage.server.requests[4].raw
     )[1].count("parameters")
 
 
@@ -141,7 +118,7 @@ def test_two_sessions_in_one_folder_share_system_prompt_and_tools(stage: Stage) 
     root = stage.home.workspace()
     for number in range(2):
         stage.chat(reply("hello"), root=root).run(f"prompt {number}")
-    first, second = (parts(stage.api, request)[1] for request in stage.server.requests)
+    first, second = (parts(stage.api, request.raw)[1] for request in stage.server.requests)
     cache_key = re.compile(r'"prompt_cache_key": ?"[^"]*"')
     assert cache_key.sub("", first) == cache_key.sub("", second)
 

@@ -155,6 +155,10 @@ class ModelServer:
         """Wait until that many requests have come."""
         self._wait(lambda: len(self.requests) >= count, timeout, f"{count} requests")
 
+    def wait_for_last(self, timeout: float = DEADLINE) -> None:
+        """Wait until the last response of the script was asked for."""
+        self._wait(lambda: not self._responses, timeout, "request for the last response")
+
     def wait_for_disconnects(self, count: int = 1, timeout: float = DEADLINE) -> None:
         """Wait until that many answers were left by the client before their end."""
         self._wait(lambda: self.disconnects >= count, timeout, f"{count} disconnects")

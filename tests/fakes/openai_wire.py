@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 STATUS_OF_KIND = {
@@ -14,6 +15,7 @@ CODE_OF_KIND = {
 }  # fmt: skip
 FINISH = {"stop": "stop", "length": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+NINE = re.compile(r"[A-Za-z0-9]{9}")
 FIELDS = {"model", "messages", "stream", "stream_options", "tools", "max_tokens", "reasoning_effort"}
 
 
@@ -73,6 +75,20 @@ def wire_fault(body: Any) -> str | None:
     return faults[0] if faults else None
 
 
+def mistral_fault(body: Any) -> str | None:
+    """The first thing that Mistral's server would refuse in a request, or None."""
+    if (fault := wire_fault(body)) is not None:
+        return fault
+    roles = [message["role"] for message in body["messages"]]
+    if ("tool", "user") in pairwise(roles):
+        return "Unexpected role 'user' after role 'tool'"
+    ids = [call["id"] for message in body["messages"] for call in message.get("tool_calls") or ()]
+    for id in ids:
+        if not NINE.fullmatch(id):
+            return f"Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
+    return None
+
+
 def _tool_faults(body: Mapping[str, Any]) -> Iterator[str]:
     names = [tool.get("function", {}).get("name", "") for tool in body.get("tools") or ()]
     for name in names:
@@ -80,6 +96,31 @@ def _tool_faults(body: Mapping[str, Any]) -> Iterator[str]:
             yield f"tools: the name {name!r} does not match '{NAME.pattern}'"
     if len(set(names)) < len(names):
         yield "tools: a name is there twice"
+    for name, tool in zip(names, body.get("tools") or (), strict=True):
+        yield from schema_faults(name, tool.get("function", {}).get("parameters", {}))
+
+
+def schema_faults(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """What OpenAI's servers refuse in a tool's schema, outside of strict mode too."""
+    where = f"Invalid schema for function '{name}'"
+    if parameters.get("type") != "object" or any(
+        word in parameters for word in ("oneOf", "anyOf", "allOf", "enum", "not")
+    ):
+        yield (
+            f"{where}: schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at "
+            "the top level."
+        )
+    if _lacks_items(parameters):
+        yield f"{where}: array schema missing items."
+
+
+def _lacks_items(schema: Any) -> bool:
+    if isinstance(schema, list):
+        return any(map(_lacks_items, schema))
+    if not isinstance(schema, dict):
+        return False
+    inner = (value for word, value in schema.items() if word not in ("enum", "const", "default"))
+    return (schema.get("type") == "array" and "items" not in schema) or any(map(_lacks_items, inner))
 
 
 def _order_faults(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -141,9 +182,13 @@ def _content_faults(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _is_json_object(text: Any) -> bool:
     try:
-        return isinstance(text, str) and isinstance(json.loads(text), dict)
+        return isinstance(text, str) and isinstance(json.loads(text, parse_constant=_no_number), dict)
     except ValueError:
         return False
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(word)  # Python reads NaN and Infinity, JSON has neither
 
 
 def _deltas(block: Mapping[str, Any], position: int, size: int) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fakes.openai_wire import CODE_OF_KIND
+from fakes.openai_wire import CODE_OF_KIND, schema_faults
 
 FIELDS = {
     "model", "input", "instructions", "stream", "store", "tools", "max_output_tokens", "reasoning", "include",
@@ -162,6 +162,8 @@ def _tool_faults(body: Mapping[str, Any]) -> Iterator[str]:
             yield f"Invalid 'tools[{number}].name': string does not match pattern"
         elif tool["parameters"].get("type") != "object" or "properties" not in tool["parameters"]:
             yield f"tools[{number}]: parameters are no object with properties"
+        elif fault := next(schema_faults(tool["name"], tool["parameters"]), None):
+            yield fault
         elif tool["strict"] and tool["parameters"].get("additionalProperties") is not False:
             yield f"Invalid schema for function '{tool['name']}': 'additionalProperties' must be false"
 
@@ -266,9 +268,13 @@ def _adjacency_faults(items: Sequence[Item]) -> Iterator[str]:
 
 def _is_json_object(text: Any) -> bool:
     try:
-        return isinstance(text, str) and isinstance(json.loads(text), dict)
+        return isinstance(text, str) and isinstance(json.loads(text, parse_constant=_no_number), dict)
     except ValueError:
         return False
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(word)  # Python reads NaN and Infinity, JSON has neither
 
 
 # --- events ---------------------------------------------------------------------------------------

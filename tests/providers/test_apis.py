@@ -1,7 +1,9 @@
 """From settings to providers."""
 
 from dataclasses import replace
+from typing import Any
 
+import httpx
 import pytest
 
 from agentd.config.settings import APIS, ProviderSettings, Settings
@@ -49,3 +51,25 @@ def test_a_provider_without_an_address_is_refused_by_name() -> None:
 
 def test_the_scripted_provider_needs_no_settings() -> None:
     assert isinstance(open_scripted(), Scripted)
+
+
+@pytest.mark.parametrize(
+    ("configured", "connect", "first_byte", "idle"),
+    [({}, 15, 300, 180), ({"connect": 2.0, "first_byte": 3.0, "idle": 4.0}, 2, 3, 4)],
+    ids=["as usual", "as configured"],
+)
+@pytest.mark.parametrize("api", APIS)
+def test_each_wait_has_its_limit_and_a_whole_answer_has_none(
+    api: str, configured: dict[str, float], connect: float, first_byte: float, idle: float
+) -> None:
+    given: list[dict[str, Any]] = []
+
+    def open_client(**settings: Any) -> httpx.AsyncClient:
+        given.append(settings)
+        return httpx.AsyncClient(timeout=settings["timeout"])
+
+    settings = ProviderSettings("local", api, "http://127.0.0.1:1/v1", timeouts=configured)
+    endpoint = open_provider(settings, None, open_client=open_client)._endpoint  # type: ignore[attr-defined]
+    endpoint._open_client()
+    assert given[0]["timeout"] == httpx.Timeout(None, connect=connect, pool=connect)
+    assert (endpoint.timeouts.first_byte, endpoint.timeouts.idle) == (first_byte, idle)

@@ -35,8 +35,37 @@ OVERFLOWS = [
 def test_a_prompt_that_is_too_long_is_known_by_its_words(words: str) -> None:
     body = json.dumps({"error": {"message": words}}).encode()
     assert error_from_response(PEER, 400, {}, body, now=0).kind == "context_overflow"
-    assert error_from_response(PEER, 429, {}, body, now=0).kind == "rate_limit"
+    busy = json.dumps({"error": {"message": f"{words} (tokens per minute)"}}).encode()
+    assert error_from_response(PEER, 429, {}, busy, now=0).kind == "rate_limit"
     assert error_from_payload(PEER, {"error": {"message": words}}).kind == "context_overflow"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "kind"),
+    [
+        ("This model's maximum context length is 8 tokens, you requested 9", None, "context_overflow"),
+        ("prompt is too long: 9 tokens > 8 maximum", "invalid_request_error", "context_overflow"),
+        ("maximum context length is 8", "rate_limit_exceeded", "rate_limit"),
+        ("Please reduce the length of the messages. Please try again in 2s.", None, "rate_limit"),
+        ("request count of 9 exceeds the limit of 8 for this prompt", None, "rate_limit"),
+        ("Token limit reached", None, "rate_limit"),
+        ("Too many", None, "rate_limit"),
+    ],
+)
+def test_too_many_requests_are_an_overflow_only_where_the_words_say_so(
+    words: str, code: str | None, kind: str
+) -> None:
+    body = json.dumps({"error": {"message": words, "code": code}}).encode()
+    assert error_from_response(PEER, 429, {}, body, now=0).kind == kind
+
+
+def test_too_many_requests_without_a_word_are_no_overflow() -> None:
+    assert error_from_response(PEER, 429, {}, b"", now=0).kind == "rate_limit"
+
+
+def test_of_a_servers_words_an_error_has_at_most_300_characters() -> None:
+    error = error_from_response(PEER, 400, {}, ("x" * 5000).encode(), now=0)
+    assert error.message.endswith(f": {'x' * 299}…")
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ async def test_leaving_the_stream_early_closes_the_connection(model_server: Mode
         (402, {"error": {"message": "pay"}}, "quota", False),
         (429, {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, "rate_limit", True),
         (429, {"error": {"message": "spent", "code": "insufficient_quota"}}, "quota", False),
-        (429, {"error": {"message": "maximum context length is 8"}}, "rate_limit", True),
+        (429, {"error": {"message": "maximum context length is 8"}}, "context_overflow", False),
         (429, [{"error": {"message": "exceeded your current quota. retry in 4.5s"}}], "rate_limit", True),
         (
             400,

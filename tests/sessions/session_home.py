@@ -12,6 +12,7 @@ import anyio.lowlevel
 from agent.event_order import AnyEvent, assert_whole_run
 from agent.loop_host import FakeTool
 from anyio.abc import TaskGroup
+from fakes import every_server
 
 from agentd.agent.host import Engine
 from agentd.config.command_rules import CommandRules
@@ -204,6 +205,8 @@ async def home(folder: Path, *tools: FakeTool, seconds: float = 30) -> AsyncIter
             finally:
                 with anyio.CancelScope(shield=True):
                     await living.close()
+                for request in living.engines.scripted.requests:
+                    every_server.note(request)
                 tasks.cancel_scope.cancel()
 
 

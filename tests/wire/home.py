@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from fakes.every_server import logged, refusals
 from wire.harness import OPTIONS, Daemon, Json
 
 
@@ -77,7 +78,10 @@ class Home:
         return b"".join(path.read_bytes() for path in sorted(self.data.rglob("*")) if path.is_file())
 
     def close(self) -> None:
-        """End the daemons and hold against them what no daemon may do."""
+        """End the daemons and hold against them what no daemon may do.
+
+        What the scripted provider was asked, strict servers of all APIs must take.
+        """
         for daemon in self.daemons:
             daemon.stop()
         for daemon in self.daemons:
@@ -85,3 +89,5 @@ class Home:
             said = daemon.errors.decode(errors="replace")
             assert "Traceback" not in said, said[-4000:]
             assert "Exception ignored" not in said, said[-4000:]
+        for request in self.model_requests():
+            assert refusals(logged(request)) == {}, request

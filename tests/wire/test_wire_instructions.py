@@ -3,7 +3,7 @@
 from wire.chat import Chat
 from wire.harness import Json
 from wire.home import Home
-from wire.scripts import reply
+from wire.scripts import reply, tool
 
 
 def prompts_about(home: Home, words: str) -> list[str]:
@@ -39,13 +39,75 @@ def test_what_a_prompt_refers_to_says_which_folder_is_worked_in(home: Home) -> N
     root = home.workspace(AGENTS_md="Top.")
     (root / "sub").mkdir()
     (root / "sub" / "AGENTS.md").write_text("Below.")
-    chat = Chat(home.start(), root, model=home.script(reply("one"), reply("two")))
+    chat = Chat(home.start(), root, model=home.script(reply("one")))
     uri = (root / "sub" / "a.py").as_uri()
     chat.run([{"type": "text", "text": "about a file"}, {"type": "resource", "uri": uri, "text": "x"}])
     (told,) = prompts_about(home, "about a file")
     assert told.index("Top.") < told.index("Below.")
-    chat.run("about nothing")
-    assert "Below." not in prompts_about(home, "about nothing")[-1]
+
+
+def test_the_folder_worked_in_stays_until_another_is_referred_to_after_a_restart_too(home: Home) -> None:
+    root = home.workspace(AGENTS_md="Top.", top_py="x")
+    (root / "sub").mkdir()
+    (root / "sub" / "AGENTS.md").write_text("Below.")
+
+    def about(words: str, path: str) -> list[Json]:
+        return [{"type": "text", "text": words}, {"type": "resource", "uri": (root / path).as_uri()}]
+
+    chat = Chat(home.start(), root, model=home.script(*(reply(f"answer {n}") for n in range(4))))
+    chat.run(about("first words", "sub/a.py"))
+    chat.run("second words")
+    chat.daemon.kill()
+    chat.daemon = home.start()
+    model = home.script(reply("again"), reply("and again"))
+    chat.run("third words", promptId="after", model=model)
+    chat.run(about("fourth words", "top.py"), promptId="elsewhere", model=model)
+    first, second, third, fourth = (
+        prompts_about(home, f"{n} words")[0] for n in ("first", "second", "third", "fourth")
+    )
+    assert "Below." in first
+    assert (first, second) == (second, third), "what a server has in its cache stays good"
+    assert "Below." not in fourth
+
+
+def test_a_file_that_changes_while_a_prompt_runs_counts_from_the_next_and_costs_one_miss(home: Home) -> None:
+    root = home.workspace(AGENTS_md="Use tabs.")
+    written = tool("write_file", {"file_path": "AGENTS.md", "content": "Use spaces."}, "w")
+    read = tool("read_file", {"file_path": "AGENTS.md"}, "r")
+    turns = (reply(read), reply(written), reply("one"), reply(read | {"id": "r2"}), reply("two"))
+    chat = Chat(home.start("--allow-full"), root, model=home.script(*turns), mode="full")
+    chat.run("first words")
+    chat.run("second words")
+    told = [request["system"] for request in home.model_requests()]
+    assert ["Use tabs." in each for each in told] == [True, True, True, False, False]
+    assert len(set(told)) == 2
+
+
+def test_status_names_the_files_that_each_session_was_told_last(home: Home) -> None:
+    root, bare = home.workspace(AGENTS_md="Use tabs."), home.workspace()
+    daemon = home.start(folders=[root, bare])
+    chat = Chat(daemon, root, model=home.script(reply("one"), reply("two")))
+    other = Chat(daemon, bare, model=home.script(reply("one")))
+
+    def told() -> list[Json]:
+        sessions = {each["sessionId"]: each for each in daemon.call("agentd/status")["sessions"]}
+        return [sessions[each.id] for each in (chat, other)]
+
+    assert ["instructions" in each for each in told()] == [False, False], "nothing was told yet"
+    chat.run("first words")
+    other.run("first words")
+    assert told()[0]["instructions"] == [(root / "AGENTS.md").as_uri()]
+    assert "instructions" not in told()[1]
+    (root / "AGENTS.md").unlink()
+    chat.run("second words")
+    assert "instructions" not in told()[0]
+
+
+def test_a_file_of_which_only_the_beginning_counts_is_told_to_the_user(home: Home) -> None:
+    root = home.workspace(AGENTS_md="x" * 70_000)
+    chat = Chat(home.start(), root, model=home.script(reply("one")))
+    chat.run("first words")
+    assert notices(chat) == ["AGENTS.md is longer than 64 KB: only its beginning is heeded."]
 
 
 def test_an_untrusted_projects_words_are_not_told_and_the_user_hears_of_it_once(home: Home) -> None:
