@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from agentd.agent.images import SessionImages
 from agentd.agent.prompt_cut import PromptWatch
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
@@ -103,6 +104,11 @@ class Host(Conversation, Protocol):
     @property
     def prompt_watch(self) -> PromptWatch:
         """What looks whether the session's model servers leave out parts of its prompts."""
+        ...
+
+    @property
+    def images(self) -> SessionImages:
+        """What the images of the session look like to models."""
         ...
 
     def claim_steer(self) -> bool:

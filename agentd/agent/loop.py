@@ -260,7 +260,12 @@ class Loop:
         return await self._send(engine)
 
     async def _send(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
-        request = request_for(self._host, engine)
+        host = self._host
+        sight = await host.images.sight(host.transcript, host.memory, engine.model)
+        for word in sight.news if sight is not None else ():
+            await self._room()
+            await host.emit(Notice(severity="warning", message=word))
+        request = request_for(host, engine, sight)
         try:
             return request, await self._exchange.ask(engine, request)
         except ProviderError as error:

@@ -11,11 +11,11 @@ What holds for every result of `project`:
 * call ids are unique; every call has a name; no text block is blank; all text is valid Unicode;
 * answers that failed or were aborted are left out, and so are messages that say nothing;
 * an image for which a server refused the request is not sent again: no later prompt would be answered;
-* while the transcript grows and its memory stays, and no image is refused, the messages of a request begin
-  with those of the one before, to the byte: model servers find in their cache what they have read already.
+* while the transcript grows and its memory stays, and no image is refused or has to make room for another
+  (`images.py`), the messages of a request begin with those of the one before, to the byte: model servers find
+  in their cache what they have read already.
 """
 
-import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from pydantic_core import to_json
 
 from agentd.agent.host import Conversation, Engine
+from agentd.agent.images import Sight, without_images, without_refused_images
 from agentd.agent.memory import is_answer, recalled
 from agentd.protocol.events import Memory
 from agentd.protocol.messages import (
@@ -49,29 +50,31 @@ Model = TypeVar("Model", bound=Wire)
 NO_RESULT = "No result: this tool call was not run."
 NO_OUTPUT = "(no output)"
 NO_IMAGE = "[There was an image here, which this model cannot see.]"
-REFUSED_IMAGE = "[There was an image here, which the model's server refused.]"
 GO_ON = "Continue."
 LOST_START = "(The start of this conversation is not available.)"
-
-_REFUSES_IMAGE = re.compile(r"HTTP 413\b|HTTP 4(?:00|15|22)\b.*\bimage", re.IGNORECASE | re.DOTALL)
-"""The error of an answer that failed for an image, or may have: too large, too many, of a kind not taken."""
 
 _ID_ROOM = 120  # of the 128 characters of an id, so that a number can be put behind it
 _NO_NAME = "unknown"
 
 
 def project(
-    transcript: Sequence[Message], memory: Memory | None = None, *, images: bool = True
+    transcript: Sequence[Message],
+    memory: Memory | None = None,
+    *,
+    images: bool = True,
+    sight: Sight | None = None,
 ) -> tuple[Message, ...]:
     """The messages of a valid request that says what the transcript says, as far as `memory` still shows it.
 
-    For a model that takes no `images`, a word stands in the place of each.
+    For a model that takes no `images`, a word stands in the place of each. `sight` is how the others are
+    shown; without it they are as they stand there.
     """
     transcript = recalled(transcript, memory)
     if not images:
-        transcript = [_without_images(message, NO_IMAGE) for message in transcript]
+        transcript = [without_images(message, NO_IMAGE) for message in transcript]
     else:
-        transcript = _without_refused_images(transcript)
+        transcript = without_refused_images(transcript)
+        transcript = transcript if sight is None else sight.shown(transcript)
     results = _results_by_call(transcript)
     taken: set[str] = set()
     messages: list[Message] = []
@@ -86,12 +89,14 @@ def project(
     return (*messages, *_asked_on(messages))
 
 
-def request_for(conversation: Conversation, engine: Engine) -> ModelRequest:
-    """The request for the model's next answer."""
+def request_for(conversation: Conversation, engine: Engine, sight: Sight | None = None) -> ModelRequest:
+    """The request for the model's next answer, with the images as it sees them."""
+    model = engine.model
+    messages = project(conversation.transcript, conversation.memory, images=model.images, sight=sight)
     return ModelRequest(
-        model=engine.model,
+        model=model,
         system=conversation.system_prompt(),
-        messages=project(conversation.transcript, conversation.memory, images=engine.model.images),
+        messages=messages,
         tools=tool_specs(conversation.toolbox),
         effort=engine.effort,
     )
@@ -106,34 +111,6 @@ def _asked_on(messages: Sequence[Message]) -> Iterator[Message]:
     """What a user says for a model to go on from its own answer. It stays, also where nothing came of it."""
     if messages and isinstance(messages[-1], AssistantMessage):
         yield _synthetic_user(GO_ON, messages[-1])
-
-
-def _without_refused_images(transcript: Sequence[Message]) -> Sequence[Message]:
-    """The same without the images for which a server refused a request: the new ones in it, else all."""
-    kept, new = list(transcript), 0
-    for number, message in enumerate(transcript):
-        if not isinstance(message, AssistantMessage):
-            continue
-        if message.stop_reason not in ("error", "aborted"):
-            new = number + 1  # what an answer was given to, a server has taken
-        elif message.stop_reason == "error":
-            start = new if any(map(_has_images, kept[new:number])) else 0
-            if _REFUSES_IMAGE.search(message.error_message or ""):
-                kept[start:number] = [_without_images(each, REFUSED_IMAGE) for each in kept[start:number]]
-    return kept
-
-
-def _has_images(message: Message) -> bool:
-    return any(isinstance(block, ImageContent) for block in message.content)
-
-
-def _without_images(message: Message, instead: str) -> Message:
-    if isinstance(message, AssistantMessage) or not _has_images(message):
-        return message
-    content = tuple(
-        TextContent(text=instead) if isinstance(block, ImageContent) else block for block in message.content
-    )
-    return message.model_copy(update={"content": content})
 
 
 def _results_by_call(transcript: Sequence[Message]) -> dict[str, deque[ToolResultMessage]]:

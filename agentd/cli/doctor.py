@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agentd.protocol.methods import Problem
     from agentd.workspace.process import Processes
     from agentd.workspace.sandbox import Sandbox
+    from agentd.workspace.skills import Skill, Skills
 
 PACKAGES = ("anyio", "httpx", "jsonschema-rs", "lsprotocol", "pathspec", "pydantic", "pygls")
 PROBE_SECONDS = 5.0
@@ -40,15 +41,19 @@ def main(argv: list[str]) -> int:
 
     settings = load(os.environ)
     trust = Trust.of_user(os.environ, settings.trusted)
+    skills = _skills(os.environ)
+    is_trusted = trust.trusts(Path.cwd())
     problems = [
         *settings.problems,
         *trust.problems(),
+        *skills.problems(trusted=is_trusted),
         *_model_problems(settings, os.environ),
         *_data_problems(os.environ),
     ]
     _section("agentd", _versions())
     _section("configuration", _configuration(settings, os.environ))
     _section("sessions", _data(os.environ))
+    _section("skills", _listed(skills.loadable(trusted=is_trusted)))
     _section("programs", _programs())
     import anyio
 
@@ -209,11 +214,33 @@ async def _git_says(processes: "Processes", sandbox: "Sandbox") -> str:
         return str(error)
 
 
+def _skills(environ: Mapping[str, str]) -> "Skills":
+    """The skills for work in this folder."""
+    from agentd.config.folders import skill_folders
+    from agentd.workspace.skills import SkillFolders
+
+    return SkillFolders(skill_folders(environ)).find(Path(os.path.realpath(Path.cwd())))
+
+
+def _listed(skills: "Sequence[Skill]") -> Lines:
+    for skill in skills:
+        yield skill.name, str(skill.folder)
+    if not skills:
+        yield "none", ""
+
+
 def _programs() -> Lines:
     """What is found on PATH, which says nothing about what uses it, and what searches file contents here."""
     for name in ("bash", "git"):
         yield name, shutil.which(name) or "not found"
     yield "search", _search_backend()
+    yield "images", _image_backend()
+
+
+def _image_backend() -> str:
+    from agentd.workspace.shrinking import INSTALL, can_shrink
+
+    return f"with pillow {metadata.version('pillow')}" if can_shrink() else f"without Pillow: {INSTALL}"
 
 
 def _search_backend() -> str:

@@ -170,9 +170,11 @@ async def _show(client: "Client", said: argparse.Namespace) -> int:
 
 
 async def _export(client: "Client", said: argparse.Namespace) -> int:
+    from agentd.protocol.text import visible
+
     text = await client.export_session(await _named(client, said.ids[0]))
     if said.file is None:
-        sys.stdout.write(text)
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)  # nothing in it steers a terminal
         return 0
     import anyio
 

@@ -62,6 +62,12 @@ def home_dir() -> Path | None:
         return None
 
 
+def skill_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where the user's own skills are: agentd's configuration folder, then the one that agents share."""
+    home = home_dir()
+    return (config_file(environ).parent / "skills", *((home / ".agents" / "skills",) if home else ()))
+
+
 def _named(environ: Mapping[str, str], variable: str) -> Path | None:
     """The path in a variable; one that is empty counts as not set, and `~` is the user's home."""
     value = environ.get(variable, "").strip()

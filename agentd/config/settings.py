@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from agentd.config.builtin import BUILT_IN
+from agentd.config.checker_settings import Checker, checker_settings
 from agentd.config.checkpoint_settings import CheckpointSettings, checkpoint_settings
 from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
 from agentd.config.compaction_settings import CompactionSettings, compaction_settings
@@ -46,7 +47,7 @@ MODEL_VARIABLE = "AGENTD_MODEL"
 _NO_NAMES = ("scripted",)
 _TOP = (
     "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "compaction", "subagents",
-    "retention_days", "providers", "environment", "checkpoints",
+    "retention_days", "providers", "environment", "checkpoints", "checkers",
 )  # fmt: skip
 _ENVIRONMENT = ("pass",)
 DEFAULT_RETENTION_DAYS = 90
@@ -64,9 +65,9 @@ class Settings:
     `built_in` the others that there are. `path` is the file that was read, None where there was none.
     `passed` are the variables that commands get besides those that every command gets. `retention_days` is
     how old sessions may grow before `agentd sessions prune` removes them, `checkpoints` how much is kept of
-    what files were. `origins` says of `model`, `mode`,
-    `allow_full`, `environment.pass`, of `compaction` and `subagents` where the file speaks of them, and of
-    each `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
+    what files were. `checkers` find what is wrong where no editor tells it. `origins` says of `model`,
+    `mode`, `allow_full`, `environment.pass`, of `compaction` and `subagents` where the file speaks of them,
+    and of each `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
     `environment <variable>` or `default`.
     """
 
@@ -86,6 +87,7 @@ class Settings:
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
     subagents: SubagentSettings = field(default_factory=SubagentSettings)
+    checkers: tuple[Checker, ...] = ()
 
     @property
     def all_providers(self) -> Mapping[str, ProviderSettings]:
@@ -173,6 +175,7 @@ def _settings(
     compaction = compaction_settings(top.table("compaction"))
     checkpoints = checkpoint_settings(top.table("checkpoints"))
     subagents = subagent_settings(top.table("subagents"))
+    checkers = checker_settings(top.table("checkers"))
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
     origins = {
@@ -210,6 +213,7 @@ def _settings(
         compaction,
         checkpoints,
         subagents,
+        checkers,
     )
 
 

@@ -21,7 +21,7 @@ from agentd.protocol.methods import Problem
 
 FOLDER, FILE = ".agentd", "config.toml"
 
-_KNOWN = ("model", "effort", "mode", "max_turns", "permissions")
+_KNOWN = ("model", "effort", "mode", "max_turns", "permissions", "checkers")
 _NOT_YOURS = "may not be set by a workspace, so it is ignored; set it in your own configuration"
 _MAX_BYTES = 256 * 1024
 _MODES: tuple[Mode, ...] = get_args(Mode)  # the strictest first
@@ -33,7 +33,7 @@ _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 @dataclass(frozen=True)
 class WorkspaceSettings:
     """What the file says that counts. `mode` has still to be compared with the user's: the stricter one
-    holds.
+    holds. `checkers` names those of the user's that it wants.
     """
 
     model: str | None = None
@@ -42,6 +42,7 @@ class WorkspaceSettings:
     max_turns: int | None = None
     rules: CommandRules = NO_RULES
     problems: tuple[Problem, ...] = ()
+    checkers: tuple[str, ...] | None = None
 
     def stricter_mode(self, mode: Mode) -> Mode:
         """The stricter one of the user's mode and the workspace's."""
@@ -127,6 +128,7 @@ def _read(path: Path, text: str, user_mode: Mode) -> WorkspaceSettings:
     permissions = top.table("permissions") if isinstance(values.get("permissions"), dict) else None
     if permissions is not None and "allow" in permissions:
         permissions.complain("allow", _NOT_YOURS)
+    checkers = top.texts("checkers")
     return WorkspaceSettings(
         model,
         cast(Effort | None, top.choice("effort", get_args(Effort))),
@@ -134,4 +136,5 @@ def _read(path: Path, text: str, user_mode: Mode) -> WorkspaceSettings:
         top.count("max_turns"),
         command_rules(top, ("deny", "ask")),
         tuple(document.problems),
+        checkers,
     )

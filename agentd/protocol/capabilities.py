@@ -4,7 +4,7 @@ Standard library only: `boot.py` answers `initialize` from here before anything 
 feature stands here only when it works; tests hold this list against the registry of the running server.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from agentd import __version__
 
@@ -38,7 +38,7 @@ METHODS = (
 )
 """The `agentd/*` requests that are answered."""
 
-NOTIFICATIONS = ("agentd/trust/didChange",)
+NOTIFICATIONS = ("agentd/trust/didChange", "agentd/diagnostics/publish", "agentd/focus")
 """The `agentd/*` notifications that are acted on."""
 
 FEATURES: dict[str, Any] = {
@@ -52,8 +52,32 @@ FEATURES: dict[str, Any] = {
     "rewind": True,
     "diff": True,
     "subagents": True,
+    "diagnostics": True,
+    "save": True,
+    "focus": True,
 }
 """Optional parts of the protocol that work in this version."""
+
+COMMANDS = (
+    "agentd.prompt",
+    "agentd.fix",
+    "agentd.edit",
+    "agentd.explain",
+    "agentd.test",
+    "agentd.cancel",
+    "agentd.approve",
+    "agentd.reject",
+    "agentd.showTranscript",
+    "agentd.showDiff",
+    "agentd.undo",
+    "agentd.newSession",
+    "agentd.setModel",
+    "agentd.setMode",
+)
+"""What `workspace/executeCommand` takes."""
+
+ACTION_KINDS = ("quickfix", "refactor.rewrite", "source")
+"""The kinds of code actions that are offered."""
 
 MAX_PROCESS_ID = 2**31 - 1
 """LSP's largest integer; no system has a process beyond it."""
@@ -73,6 +97,8 @@ def initialize_result(position_encoding: str) -> dict[str, Any]:
             "positionEncoding": position_encoding,
             "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
             "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+            "codeActionProvider": {"codeActionKinds": list(ACTION_KINDS)},
+            "executeCommandProvider": {"commands": list(COMMANDS)},
             "experimental": {
                 "agentd": {
                     "protocol": PROTOCOL,
@@ -87,7 +113,7 @@ def initialize_result(position_encoding: str) -> dict[str, Any]:
     }
 
 
-def position_encoding(capabilities: Any) -> str:
+def position_encoding(capabilities: Any) -> Literal["utf-8", "utf-16"]:
     """The encoding to count characters in: utf-8 where the client offers it, else LSP's default utf-16."""
     general = capabilities.get("general") if isinstance(capabilities, dict) else None
     offered = general.get("positionEncodings") if isinstance(general, dict) else None

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from pydantic_core import core_schema
 
-from agentd.protocol import capabilities, errors, events, messages, methods
+from agentd.protocol import capabilities, documents, errors, events, messages, methods
 from agentd.protocol.wire import Id, Wire
 
 Json = dict[str, Any]
@@ -54,11 +54,17 @@ REQUESTS: dict[str, Exchange] = {
 }
 """The requests a client sends; no result type: any JSON object."""
 
-NOTIFICATIONS: dict[str, type[Wire]] = {"agentd/trust/didChange": methods.TrustParams}
+NOTIFICATIONS: dict[str, type[Wire]] = {
+    "agentd/trust/didChange": methods.TrustParams,
+    "agentd/diagnostics/publish": documents.DocumentDiagnostics,
+    "agentd/focus": documents.FocusParams,
+}
 """The notifications a client sends."""
 
 SERVER_REQUESTS: dict[str, Exchange] = {
     "agentd/permission/request": Exchange(messages.PermissionRequest, (methods.PermissionAnswer,)),
+    "agentd/document/save": Exchange(documents.DocumentSaveParams, (documents.DocumentSaveResult,)),
+    "agentd/diagnostics/get": Exchange(documents.DiagnosticsGetParams, (documents.DiagnosticsGetResult,)),
 }
 """The requests the daemon sends."""
 

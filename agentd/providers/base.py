@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agentd.protocol.messages import Effort, ErrorKind, Message, RunError, Usage
+from agentd.providers.image_limits import USUAL, ImageLimits
 from agentd.providers.prices import Prices
 
 
@@ -20,6 +21,7 @@ class Model:
 
     `max_output` is what to ask for, None to leave that to the server. `prices` are for `prices.cost_of`.
     `thinking_tag` is the tag in which the model writes its thinking into its text, None where it does not.
+    `image_limits` are what its server takes of `images`.
     `cuts_prompts`: its server leaves out the beginning of a prompt that is too long, without a word.
     """
 
@@ -33,6 +35,7 @@ class Model:
     prices: Prices | None = None
     thinking_tag: str | None = None
     cuts_prompts: bool = False
+    image_limits: ImageLimits = USUAL
 
     @property
     def id(self) -> str:

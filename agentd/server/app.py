@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from agentd.config.folders import config_file, data_dir, home_dir, own_places
+from agentd.config.folders import config_file, data_dir, home_dir, own_places, skill_folders
 from agentd.config.settings import ProviderSettings, load
 from agentd.config.sources import Sources
 from agentd.config.trust import Trust
@@ -22,14 +22,18 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized
 from agentd.providers.apis import open_provider, open_recorded
 from agentd.providers.base import Headers, Provider
+from agentd.server.commands import Commands
+from agentd.server.configuration import EditorConfiguration
 from agentd.server.connection import Connection
 from agentd.server.door import Door
+from agentd.server.editor import ClientEditor
 from agentd.server.face import EditorFace
 from agentd.server.language_server import LanguageServer
 from agentd.server.lifetime import Lifetime
 from agentd.server.log import set_up_log
 from agentd.server.methods import Methods
 from agentd.server.outbox import Outbox
+from agentd.server.shown import Shown
 from agentd.server.start import Start
 from agentd.server.stdin import read_frames
 from agentd.sessions.engines import ConfiguredEngines
@@ -41,6 +45,7 @@ from agentd.workspace.environment import command_environment
 from agentd.workspace.git import Git
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
+from agentd.workspace.skills import SkillFolders
 from agentd.workspace.spills import sweep
 from agentd.workspace.write_notes import WriteNotes
 
@@ -94,10 +99,11 @@ class _Server:
         lifetime: Lifetime,
         sessions: Sessions,
         engines: ConfiguredEngines,
-        language_server: LanguageServer,
+        editor: ClientEditor,
         sandbox: Sandbox,
     ) -> None:
-        self.language_server = language_server
+        self.language_server = editor.documents
+        self._editor = editor
         self._sandbox = sandbox
         self._door = door
         self._lifetime = lifetime
@@ -130,6 +136,7 @@ class _Server:
 
     async def close(self, processes: Processes) -> None:
         """End what runs, its tools first, and answer who waits."""
+        self._editor.end()
         with anyio.move_on_after(CLOSE_SECONDS):
             async with anyio.create_task_group() as closing:
                 closing.start_soon(self._sessions.close_all, "interrupted")
@@ -171,14 +178,15 @@ def _assemble(
     door = Door(outbox, tasks, lambda clean: lifetime.end(0 if clean else 1, "exit"), start.secrets.redact)
     sandbox = Sandbox(processes, settings.sandbox, own_places(os.environ), home_dir())
     face = EditorFace(door, outbox, tasks.start_soon)
-    language_server = LanguageServer(lambda: methods.position_encoding)
+    language_server = LanguageServer(lambda: editor.position_encoding)
+    editor = ClientEditor(language_server, door)
     folder = data_dir(os.environ)
     house = House(
         settings=connection,
         engines=engines,
         toolbox=builtin_tools(processes, sandbox),
         face=face,
-        editor=language_server,
+        editor=editor,
         environment=command_environment(os.environ, passed_variables(settings, start.secrets, os.environ)),
         sources=Sources(),
         start_soon=tasks.start_soon,
@@ -187,12 +195,18 @@ def _assemble(
         sandbox=sandbox,
         rules=rules,
         config_folder=config_file(os.environ).parent,
+        skills=SkillFolders(skill_folders(os.environ)),
         git=functools.partial(Git, processes=processes, sandbox=sandbox),
         checkpoint_bytes=settings.checkpoints.max_mb * 2**20,
     )
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)
     tasks.start_soon(sessions.settle_rewinds)
-    methods = Methods(connection, face, house, engines, sessions, lifetime, door, start.secrets)
-    door.serve(methods.requests(), methods.notices(), language_server.take)
-    return _Server(door, lifetime, sessions, engines, language_server, sandbox)
+    configuration = EditorConfiguration(door, connection, face)
+    methods = Methods(
+        connection, face, house, engines, sessions, lifetime, door, start.secrets, editor, configuration
+    )
+    commands = Commands(methods, Shown(door, lambda: connection.client), editor)
+    requests = {**methods.requests(), **commands.requests()}
+    door.serve(requests, methods.notices(), language_server.take)
+    return _Server(door, lifetime, sessions, engines, editor, sandbox)

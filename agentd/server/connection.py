@@ -8,8 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
+from agentd.config.checker_settings import Checker, chosen
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
+from agentd.config.editor_settings import EditorSettings
 from agentd.config.settings import Settings
 from agentd.config.subagent_settings import SubagentSettings
 from agentd.config.trust import Trust
@@ -27,6 +29,7 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import ClientOptions, Problem
 from agentd.protocol.wire import Many, Wire, absent
+from agentd.server.client_profile import ClientProfile
 from agentd.server.parsing import validate
 from agentd.workspace.paths import WorkspaceError, path_of
 
@@ -47,6 +50,7 @@ class InitializeParams(Wire):
     root_path: str | None = absent()
     workspace_folders: Many[WorkspaceFolder] | None = absent()
     capabilities: dict[str, Any]
+    client_info: Any = None
     initialization_options: Any = None
     trace: Any = None
 
@@ -103,6 +107,8 @@ class Connection:
     def __init__(self, settings: Settings, allow_full: bool, trust: Trust, rules: RuleStore) -> None:
         self.trusted: bool | None = None  # the client's own word on its workspace; None: it has said nothing
         self.options: ClientOptions | None = None
+        self.editor_settings = EditorSettings()
+        self.client = ClientProfile()
         self._settings = settings
         self._trust = trust
         self._rules = rules
@@ -120,8 +126,9 @@ class Connection:
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the user's configuration."""
         more = [Problem(severity="error", message=message) for message in self._unusable.values()]
-        more += [*self._trust.problems(), *self._rules.problems(self._roots)]
-        for root in self._roots:
+        more += self.editor_settings.problems
+        more += [*self._trust.problems(), *self._rules.problems(self.roots)]
+        for root in self.roots:
             more += self._workspace_problems(root)
         return (*self._settings.problems, *more)
 
@@ -143,22 +150,27 @@ class Connection:
     def model_in(self, root: Path) -> str | None:
         """The model of new sessions: the client's, else the workspace's, else the user's."""
         chosen = self.options.model if self.options is not None else None
-        return chosen or self.workspace(root).model or self._settings.model
+        return self.editor_settings.model or chosen or self.workspace(root).model or self._settings.model
 
     def mode_in(self, root: Path) -> Mode:
         """The mode of new sessions; a workspace can only make it stricter."""
-        return self.workspace(root).stricter_mode(self.default_mode)
+        return self.workspace(root).stricter_mode(self.editor_settings.stricter_mode(self.default_mode))
 
     def effort_in(self, root: Path) -> Effort | None:
         """The effort of new sessions."""
         return self.workspace(root).effort
+
+    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
+        """The user's checkers that are wanted in it."""
+        return chosen(self._settings.checkers, self.workspace(root).checkers)
 
     def max_turns_in(self, root: Path) -> int | None:
         """How many turns a prompt may take."""
         return self.workspace(root).max_turns
 
     @property
-    def _roots(self) -> tuple[Path, ...]:
+    def roots(self) -> tuple[Path, ...]:
+        """The client's workspace folders, and those that a request has named."""
         return tuple(dict.fromkeys((*self._folders.values(), *self._files)))
 
     def _workspace_problems(self, root: Path) -> tuple[Problem, ...]:
@@ -183,7 +195,8 @@ class Connection:
     @property
     def default_model(self) -> str | None:
         """The model of new sessions."""
-        return (self.options.model if self.options is not None else None) or self._settings.model
+        chosen = self.options.model if self.options is not None else None
+        return self.editor_settings.model or chosen or self._settings.model
 
     @property
     def default_mode(self) -> Mode:
@@ -194,6 +207,7 @@ class Connection:
     def open(self, params: InitializeParams, options: ClientOptions | None) -> None:
         """Take what `initialize` says."""
         self.options = options
+        self.client = ClientProfile.of(params.capabilities, params.client_info)
         self.trusted = options.trusted if options is not None else None
         folders = params.workspace_folders
         if folders is None and params.root_uri is not None:
@@ -219,6 +233,12 @@ class Connection:
             except RpcError as error:  # the editor may show folders that agentd cannot work in
                 log.warning("%s", error.message)
                 self._unusable[folder.uri] = error.message
+
+    def root_of(self, path: Path) -> Path | None:
+        """The client's innermost workspace folder that holds a file; None where none does."""
+        path = Path(os.path.realpath(path))
+        holding = [root for root in self._folders.values() if path.is_relative_to(root)]
+        return max(holding, key=lambda root: len(root.parts), default=None)
 
     def root(self, workspace_uri: str | None) -> Path:
         """The workspace folder a request is about. Raises `RpcError` where that is not clear."""

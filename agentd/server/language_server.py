@@ -8,14 +8,17 @@ and whoever reads a document first waits until all that was received has been ap
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
 
+from agentd.workspace.buffer import Buffer, Encoding, Spot
 from agentd.workspace.documents import Documents
 from agentd.workspace.editor import OpenDocument
 from agentd.workspace.paths import WorkspaceError, path_of
@@ -28,22 +31,31 @@ NOTIFICATIONS = frozenset(
 
 
 @dataclass(frozen=True)
-class _Step:
-    """What a notification did to a document; `text` and `version` where it opened or changed."""
+class _Opened:
+    """A document that was opened; its buffer changes in place from then on."""
 
-    kind: Literal["open", "change", "save", "close"]
-    path: Path
-    text: str = ""
+    uri: str
+    path: Path | None
+    buffer: Buffer
+    version: int
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What a notification did to a document that is open; `version` where it changed."""
+
+    kind: Literal["change", "save", "close"]
+    uri: str
     version: int = 0
 
 
-Understand = Callable[[str, Any], _Step | None]
+Understand = Callable[[str, Any], Iterator[_Opened | _Step]]
 
 
 class LanguageServer:
-    """Follows the editor's documents; `workspace.editor.Editor` for tools."""
+    """Follows the editor's documents."""
 
-    def __init__(self, position_encoding: Callable[[], str]) -> None:
+    def __init__(self, position_encoding: Callable[[], Encoding]) -> None:
         """`position_encoding` is asked when the first document comes, after it was agreed."""
         self._position_encoding = position_encoding
         self._documents = Documents()
@@ -66,26 +78,25 @@ class LanguageServer:
             if understand is None:
                 understand = await anyio.to_thread.run_sync(_load, self._position_encoding())
             try:
-                step = understand(method, params)
+                for step in understand(method, params):
+                    await self._take(step)
             except Exception as error:  # one bad notification must not end the rest
                 log.warning("%s is not understood: %s", method, type(error).__name__)
-            else:
-                await self._take(step)
             self._waiting -= 1
             if not self._waiting:
                 self._settled.set()
                 self._settled = anyio.Event()
 
-    async def _take(self, step: _Step | None) -> None:
+    async def _take(self, step: _Opened | _Step) -> None:
         match step:
-            case _Step("open"):
-                await self._documents.open(step.path, step.text, step.version)
+            case _Opened():
+                await self._documents.open(step.uri, step.path, step.buffer, step.version)
             case _Step("change"):
-                self._documents.change(step.path, step.text, step.version)
+                self._documents.change(step.uri, step.version)
             case _Step("save"):
-                self._documents.save(step.path)
+                self._documents.save(step.uri)
             case _Step("close"):
-                self._documents.close(step.path)
+                self._documents.close(step.uri)
 
     async def _until_settled(self) -> None:
         while self._waiting:
@@ -96,61 +107,100 @@ class LanguageServer:
         await self._until_settled()
         return await self._documents.read(path)
 
+    async def other(self, uri: str) -> OpenDocument | None:
+        """The open document of a URI that is no file."""
+        await self._until_settled()
+        return self._documents.other(uri)
+
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents differ from what is on disk."""
         await self._until_settled()
         return await self._documents.dirty_paths()
 
+    def text(self, path: Path) -> str | None:
+        """The text of a file's document as far as it was heard of, without a wait."""
+        return self._documents.text(path)
 
-def _load(position_encoding: str) -> Understand:
+    def watched(self, watcher: Callable[[], None]) -> AbstractContextManager[None]:
+        """A context in which a function is called after each change of a document."""
+        return self._documents.watched(watcher)
+
+
+def _load(position_encoding: Encoding) -> Understand:
     """Import pygls and give the function that understands notifications. Slow, for a thread."""
     from lsprotocol import converters, types
-    from pygls.workspace import Workspace
+    from pygls.workspace import TextDocument, Workspace
+
+    class Document(TextDocument):
+        """A document whose text is a buffer: pygls goes through all of it at every change."""
+
+        buffer: Buffer
+
+        @property
+        def source(self) -> str:
+            return self.buffer.text
+
+        def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                start, end = change.range.start, change.range.end
+                spots = Spot(start.line, start.character), Spot(end.line, end.character)
+                self.buffer.replace(*spots, change.text)
+            else:
+                self.buffer.replace_all(change.text)
+
+    class Documented(Workspace):
+        """pygls's documents, made ours."""
+
+        def _create_text_document(
+            self,
+            doc_uri: str,
+            source: str | None = None,
+            version: int | None = None,
+            language_id: str | None = None,
+        ) -> Document:
+            document = Document(doc_uri, None, version, language_id)
+            document.buffer = Buffer(source or "", position_encoding)
+            return document
 
     converter = converters.get_converter()
-    encoding = types.PositionEncodingKind(position_encoding)
-    workspace = Workspace(None, types.TextDocumentSyncKind.Incremental, position_encoding=encoding)
+    workspace = Documented(None, types.TextDocumentSyncKind.Incremental)
 
-    def step(kind: Literal["open", "change", "save", "close"], uri: str) -> _Step | None:
-        path = _path(uri)
-        if path is None or kind in ("save", "close"):
-            return _Step(kind, path) if path is not None else None
-        document = workspace.get_text_document(uri)
-        return _Step(kind, path, document.source, document.version or 0)
+    def did_open(params: types.DidOpenTextDocumentParams) -> Iterator[_Opened | _Step]:
+        item = params.text_document
+        workspace.put_text_document(item)
+        document = workspace.text_documents[unquote(item.uri)]
+        assert isinstance(document, Document)
+        yield _Opened(item.uri, file_of(item.uri), document.buffer, item.version)
 
-    def did_open(params: types.DidOpenTextDocumentParams) -> _Step | None:
-        workspace.put_text_document(params.text_document)
-        return step("open", params.text_document.uri)
-
-    def did_change(params: types.DidChangeTextDocumentParams) -> _Step | None:
+    def did_change(params: types.DidChangeTextDocumentParams) -> Iterator[_Opened | _Step]:
         for change in params.content_changes:
             workspace.update_text_document(params.text_document, change)
-        return step("change", params.text_document.uri)
+            yield _Step("change", params.text_document.uri, params.text_document.version)
 
-    def did_save(params: types.DidSaveTextDocumentParams) -> _Step | None:
-        return step("save", params.text_document.uri)
+    def did_save(params: types.DidSaveTextDocumentParams) -> Iterator[_Opened | _Step]:
+        yield _Step("save", params.text_document.uri)
 
-    def did_close(params: types.DidCloseTextDocumentParams) -> _Step | None:
+    def did_close(params: types.DidCloseTextDocumentParams) -> Iterator[_Opened | _Step]:
         workspace.remove_text_document(params.text_document.uri)
-        return step("close", params.text_document.uri)
+        yield _Step("close", params.text_document.uri)
 
-    steps: dict[str, tuple[type, Callable[[Any], _Step | None]]] = {
+    steps: dict[str, tuple[type, Callable[[Any], Iterator[_Opened | _Step]]]] = {
         "textDocument/didOpen": (types.DidOpenTextDocumentParams, did_open),
         "textDocument/didChange": (types.DidChangeTextDocumentParams, did_change),
         "textDocument/didSave": (types.DidSaveTextDocumentParams, did_save),
         "textDocument/didClose": (types.DidCloseTextDocumentParams, did_close),
     }
 
-    def understand(method: str, params: Any) -> _Step | None:
+    def understand(method: str, params: Any) -> Iterator[_Opened | _Step]:
         kind, function = steps[method]
         return function(converter.structure(params, kind))
 
     return understand
 
 
-def _path(uri: str) -> Path | None:
+def file_of(uri: str) -> Path | None:
     """The file of a document, resolved as tools resolve it; None for one that is no file."""
     try:
         return Path(os.path.realpath(path_of(uri)))
-    except WorkspaceError:
+    except (WorkspaceError, ValueError):  # the latter for what no name can hold
         return None

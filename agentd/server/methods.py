@@ -12,9 +12,11 @@ from agentd.config.secrets import Secrets
 from agentd.config.state_file import StateError
 from agentd.permissions.patterns import in_words
 from agentd.protocol import methods as wire
-from agentd.protocol.capabilities import initialize_result, position_encoding
+from agentd.protocol.capabilities import initialize_result
+from agentd.protocol.documents import DocumentDiagnostics, FocusParams
 from agentd.protocol.errors import RpcError
 from agentd.protocol.wire import Encoded
+from agentd.server.configuration import ConfigurationParams, EditorConfiguration
 from agentd.server.connection import (
     Connection,
     FoldersParams,
@@ -24,16 +26,21 @@ from agentd.server.connection import (
     client_options,
 )
 from agentd.server.door import Door, Method, Notice, Request
+from agentd.server.editor import ClientEditor
 from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
 from agentd.server.progress import Progress, ProgressTokens, Token
 from agentd.server.trace import trace_level
+from agentd.sessions.conversation import LOOK_SECONDS
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
 from agentd.sessions.prompts import blocks_of, title_of_blocks
 from agentd.sessions.session import Session
 from agentd.sessions.store import Sessions
 from agentd.sessions.submission import Submission
+from agentd.tools.skill import NAME as SKILL
+from agentd.tools.skill import with_skills
+from agentd.workspace.skills import NO_SKILLS, Skills
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +57,10 @@ class Methods:
     lifetime: Lifetime
     door: Door
     secrets: Secrets
-    position_encoding: str = "utf-16"
+    editor: ClientEditor
+    configuration: EditorConfiguration
     tokens: ProgressTokens = field(default_factory=ProgressTokens)
+    looking: anyio.Lock = field(default_factory=anyio.Lock)
 
     def requests(self) -> Mapping[str, Method]:
         """Every request that is served."""
@@ -88,6 +97,10 @@ class Methods:
         """Every notification that is acted on, but those of documents."""
         return {
             "agentd/trust/didChange": Notice(wire.TrustParams, self.trust_changed),
+            "agentd/diagnostics/publish": Notice(DocumentDiagnostics, self.editor.told.publish),
+            "agentd/focus": Notice(FocusParams, self.editor.look),
+            "initialized": Notice(wire.Empty, self.initialized),
+            "workspace/didChangeConfiguration": Notice(ConfigurationParams, self.configuration_changed),
             "$/setTrace": Notice(TraceParams, self.trace_set),
             "window/workDoneProgress/cancel": Notice(ProgressCancelParams, self.progress_cancelled),
             "workspace/didChangeWorkspaceFolders": Notice(FoldersParams, self.folders_changed),
@@ -104,14 +117,15 @@ class Methods:
             for provider, secret in options.credentials.items():
                 self.set_credential(provider, secret)
         self.connection.open(params, options)
+        self.configuration.capabilities = params.capabilities
         self.face.options = options
         self.door.trace.level = trace_level(params.trace)
-        self.position_encoding = position_encoding(params.capabilities)
+        self.editor.open(params.capabilities, options)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
         self.background(self.engines.warm_up, self.connection.default_model)
         self.background(self.house.find_out, self.connection.default_mode)
-        return initialize_result(self.position_encoding)
+        return initialize_result(self.editor.position_encoding)
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
         """Stop all runs and answer their prompts; after this, only `exit` is left."""
@@ -124,7 +138,7 @@ class Methods:
     ) -> wire.PromptResult | wire.PromptAccepted:
         """Run a prompt in the session it names, else in the workspace's latest, else in a new one."""
         await self.house.find_out(params.mode, self.connection.default_mode)
-        session = await self._session_for(params)
+        session = await self.session_for(params)
         self.sessions.used(session)
         if params.work_done_token is None or params.wait != "completed":
             return await session.prompt(params, lambda taken: request.on_cancel(taken.cancel))
@@ -149,7 +163,8 @@ class Methods:
                 self.tokens.remove(token, taken.cancel)
             progress.end()
 
-    async def _session_for(self, params: wire.PromptParams) -> Session:
+    async def session_for(self, params: wire.PromptParams) -> Session:
+        """The session of a prompt: the one it names, else its workspace's latest, else a new one."""
         if params.session_id is not None:
             session = await self.sessions.open(params.session_id)
             if (
@@ -281,7 +296,12 @@ class Methods:
             version=__version__,
             uptime_ms=self.lifetime.uptime_ms,
             sessions=sessions,
-            problems=(*self.house.problems, *self.engines.problems(), *self.sessions.problems),
+            problems=(
+                *self.house.problems,
+                *self.engines.problems(),
+                *self.sessions.problems,
+                *await self._skill_problems(),
+            ),
             sandbox=self._sandbox_status(),
         )
 
@@ -299,10 +319,43 @@ class Methods:
             return None
         return wire.SandboxStatus(backend=status.backend, reason=status.reason or None, gaps=status.gaps)
 
+    async def _skill_problems(self) -> list[wire.Problem]:
+        """What is wrong with skills, the user's and those of every folder that is worked in."""
+        roots = (*self.connection.roots, *(session.root for session in self.sessions.opened))
+        told: dict[wire.Problem, None] = {}
+        for root in dict.fromkeys(roots) or (None,):
+            found = await self._skills_in(root)
+            is_trusted = root is not None and self.connection.trusts(root)
+            told |= dict.fromkeys(found.problems(trusted=is_trusted))
+        return list(told)
+
+    async def _skills_in(self, root: Path | None) -> Skills:
+        """The skills for work in a folder. One look at a time: requests are answered in their order."""
+        async with self.looking:
+            with anyio.move_on_after(LOOK_SECONDS):
+                return await anyio.to_thread.run_sync(self.house.skills.find, root, abandon_on_cancel=True)
+        return NO_SKILLS
+
+    def _root_if_clear(self, workspace_uri: str | None) -> Path | None:
+        """The workspace folder that is named, or meant; None where nobody can say. Raises `RpcError`."""
+        try:
+            return self.connection.root(workspace_uri)
+        except RpcError:
+            if workspace_uri is not None:
+                raise
+            return None
+
     async def tools(self, params: wire.ToolsParams, request: Request) -> wire.ToolsResult:
-        """The tools that the model may call; the same in every workspace folder."""
-        if params.workspace_uri is not None:
-            self.connection.root(params.workspace_uri)
+        """The tools that the model may call in a workspace folder: skills only where there are any."""
+        root = self._root_if_clear(params.workspace_uri)
+        found, trusted = await self._skills_in(root), root is not None and self.connection.trusts(root)
+        reasons = {}
+        if not found.loadable(trusted=trusted):
+            reasons[SKILL] = (
+                "There are no skills here."
+                if trusted or not found.projects
+                else "The skills here are the workspace's, which is not trusted."
+            )
         return wire.ToolsResult(
             tools=tuple(
                 wire.ToolInfo(
@@ -311,9 +364,10 @@ class Methods:
                     parameters=tool.parameters,
                     kind=tool.kind,
                     source="built-in",
-                    available=True,
+                    available=tool.name not in reasons,
+                    reason=reasons.get(tool.name),
                 )
-                for tool in self.house.toolbox.tools
+                for tool in with_skills(self.house.toolbox).tools
             )
         )
 
@@ -401,6 +455,14 @@ class Methods:
         self.connection.trusted = params.trusted
         for session in self.sessions.opened:
             session.trust_changed()
+
+    def initialized(self, params: wire.Empty) -> None:
+        """The client takes requests now: ask it for its settings, and to tell when they change."""
+        self.background(self.configuration.begin)
+
+    def configuration_changed(self, params: ConfigurationParams) -> None:
+        """The settings of the editor have changed."""
+        self.background(self.configuration.take, params.settings)
 
     def folders_changed(self, params: FoldersParams) -> None:
         """The sessions of folders that went are closed."""

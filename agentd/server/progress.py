@@ -1,43 +1,83 @@
-"""Work-done progress of a prompt whose client asked for it with a token: what is done, step by step."""
+"""Work-done progress of a prompt: under a token of the client's, or under one that we ask it to take."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
-from agentd.protocol.events import CompactionStart, DurableEvent, ToolExecutionStart
-from agentd.server.door import Door
+from agentd.protocol.events import CompactionStart, DurableEvent, TodoChanged, ToolExecutionStart
+from agentd.protocol.messages import TodoItem
+from agentd.server.door import ClientError, Door
 
 Token = str | int
+
+THINKING = "Thinking"
 
 
 class Progress:
     """The progress of one prompt, from its start, or from when its client joined it, to its end."""
 
-    def __init__(self, door: Door, token: Token) -> None:
+    def __init__(
+        self, door: Door, token: Token, todo: tuple[TodoItem, ...] = (), title: str = "agentd"
+    ) -> None:
+        """`todo` is the to-do list as it is: where there is one, its share of done items is told."""
+        self.token = token
         self._door = door
-        self._token = token
-        self._begun = False
+        self._title = title
+        self._percentage = _percentage(todo)
+        self._message = THINKING
+        self._state: Literal["new", "held", "begun", "ended"] = "new"
 
-    def begin(self) -> None:
-        """The prompt runs."""
-        if not self._begun:
-            self._begun = True
-            self._send({"kind": "begin", "title": "agentd", "message": "Thinking", "cancellable": True})
+    async def create(self) -> None:
+        """Ask the client to take a token of ours. Nothing is told before it has, or where it does not."""
+        self._state = "held"
+        try:
+            await self._door.ask("window/workDoneProgress/create", {"token": self.token})
+        except ClientError:
+            return
+        if self._state == "held":
+            self._state = "new"
+            self.begin(self._message)
+
+    def begin(self, message: str = THINKING) -> None:
+        """The prompt runs, or waits its turn."""
+        self._message = message
+        if self._state == "new":
+            self._state = "begun"
+            self._send({"kind": "begin", "title": self._title, "message": message, "cancellable": True})
 
     def follow(self, event: DurableEvent) -> None:
         """Tell of an event of the prompt's run, if it is a step."""
-        self.begin()
         if isinstance(event, ToolExecutionStart):
-            self._send({"kind": "report", "message": event.title})
+            self._step(event.title)
         elif isinstance(event, CompactionStart):
-            self._send({"kind": "report", "message": "Summing up the conversation"})
+            self._step("Summing up the conversation")
+        elif isinstance(event, TodoChanged):
+            self._percentage = _percentage(event.items)
+            current = next((item.text for item in event.items if item.status == "in_progress"), None)
+            self._step(current or self._message)
+        else:
+            self.begin(self._message)
 
-    def end(self) -> None:
+    def _step(self, message: str) -> None:
+        self.begin(self._message)
+        self._message = message
+        if self._state == "begun":
+            self._send({"kind": "report", "message": message})
+
+    def end(self, message: str | None = None) -> None:
         """The prompt has ended, or never began."""
-        if self._begun:
-            self._send({"kind": "end"})
+        begun, self._state = self._state == "begun", "ended"
+        if begun:
+            self._send({"kind": "end"} if message is None else {"kind": "end", "message": message})
 
     def _send(self, value: dict[str, Any]) -> None:
-        self._door.notify("$/progress", {"token": self._token, "value": value})
+        if self._percentage is not None and value["kind"] != "end":
+            value = {**value, "percentage": self._percentage}
+        self._door.notify("$/progress", {"token": self.token, "value": value})
+
+
+def _percentage(todo: tuple[TodoItem, ...]) -> int | None:
+    """The share of a to-do list that is done, in percent; None without a list."""
+    return 100 * sum(item.status == "completed" for item in todo) // len(todo) if todo else None
 
 
 class ProgressTokens:

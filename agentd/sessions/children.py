@@ -39,6 +39,7 @@ from agentd.sessions.run import Run
 from agentd.sessions.session import Session
 from agentd.sessions.submission import Submission
 from agentd.tools.base import ChildAnswer, ChildTask, Toolbox
+from agentd.tools.skill import SkillTool
 from agentd.tools.task import Task, turns_told
 
 log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ class ChildRuns:
     @property
     def tools(self) -> tuple[str, ...]:
         """All tools of the parent but the one that makes children."""
-        return tuple(tool.name for tool in self._house.toolbox.tools if tool.name != Task.name)
+        return tuple(tool.name for tool in self._run.toolbox.tools if tool.name != Task.name)
 
     async def __call__(self, task: ChildTask, tell: Tell) -> ChildAnswer:
         """See `RunChild`."""
@@ -144,9 +145,8 @@ class ChildRuns:
             message_count=0,
             seq=1,
         )
-        own = replace(
-            house, toolbox=_narrowed(house.toolbox, self.tools if task.tools is None else task.tools)
-        )
+        names = self.tools if task.tools is None else task.tools
+        own = replace(house, toolbox=_narrowed(house.toolbox, names), gives_skills=SkillTool.name in names)
         return await self._nursery.begin_child(self._root, info, own, Family(parent=parentage))
 
     async def _prompt(self, session: Session, task: ChildTask, watch: _Watch) -> PromptResult:

@@ -7,6 +7,7 @@ import anyio
 import anyio.to_thread
 
 from agentd.agent.instructions import NOTHING, Instructions, read_instructions
+from agentd.agent.skills import catalogue
 from agentd.agent.system_prompt import CHILD, system_prompt
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
@@ -17,7 +18,9 @@ from agentd.providers.base import Model
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.tools.base import Toolbox
+from agentd.tools.skill import with_skills
 from agentd.workspace.paths import WorkspaceError, path_of
+from agentd.workspace.skills import NO_SKILLS, Skill
 
 DAMAGED = (
     "Parts of this conversation were lost and are not shown to you. Where something seems to be missing, "
@@ -37,6 +40,8 @@ class SessionConversation:
         self._log = log
         self._house = house
         self._instructions: Instructions = NOTHING
+        self._skills = NO_SKILLS
+        self._skilled = with_skills(house.toolbox)
 
     @property
     def sources(self) -> Sources:
@@ -60,8 +65,13 @@ class SessionConversation:
 
     @property
     def toolbox(self) -> Toolbox:
-        """The tools."""
-        return self._house.toolbox
+        """The tools; the one for skills only where there are any."""
+        return self._skilled if self.skills else self._house.toolbox
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """The skills that can be loaded now."""
+        return self._skills.loadable(trusted=self.is_trusted) if self._house.gives_skills else ()
 
     @property
     def compaction(self) -> CompactionSettings:
@@ -83,9 +93,17 @@ class SessionConversation:
                 read_instructions, self._root, self._house.config_folder, worked_in, abandon_on_cancel=True
             )
 
+    async def look_for_skills(self) -> None:
+        """Find the skills that there are, once for all turns, as with instructions."""
+        with anyio.move_on_after(LOOK_SECONDS):
+            self._skills = await anyio.to_thread.run_sync(
+                self._house.skills.find, self._root, abandon_on_cancel=True
+            )
+
     def system_prompt(self) -> str:
         """What the model is told first."""
         told = system_prompt(self._root) + self._instructions.prompt(trusted=self.is_trusted)
+        told += catalogue(self.skills)
         if self._log.state.base.parent is not None:
             told = f"{told}\n\n{CHILD}"
         return f"{told}\n\n{DAMAGED}" if self._log.state.damage else told

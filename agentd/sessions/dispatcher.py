@@ -31,7 +31,8 @@ from agentd.sessions.family import Family
 from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
-from agentd.sessions.prompts import blocks_of, check_blocks, check_going_on, check_images, digest_of
+from agentd.sessions.prompt_images import check_images
+from agentd.sessions.prompts import blocks_of, check_blocks, check_going_on, digest_of
 from agentd.sessions.questions import Questions
 from agentd.sessions.queue import PromptQueue
 from agentd.sessions.rewinding import Rewinding

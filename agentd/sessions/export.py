@@ -19,12 +19,13 @@ from agentd.protocol.messages import (
     UserMessage,
 )
 
+_FENCE_LINE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _FENCE = re.compile(r"^\s*(`{3,})", re.MULTILINE)
 
 
 def markdown(session: Session, messages: Sequence[Message]) -> str:
     """The whole conversation. Tool calls and results stand in code blocks, thoughts in quotes."""
-    parts = [f"# {session.title or 'Session'}", "\n".join(_about(session))]
+    parts = [f"# {' '.join(session.title.split()) or 'Session'}", "\n".join(_about(session))]
     for message in messages:
         parts += _message(message)
     return "\n\n".join(parts) + "\n"
@@ -58,7 +59,7 @@ def _answer(message: AssistantMessage) -> Iterator[str]:
             if block.text.strip():
                 yield "\n".join(f"> {line}".rstrip() for line in block.text.strip().splitlines())
         elif block.text.strip():
-            yield block.text.strip()
+            yield _closed(block.text.strip())
     if message.stop_reason in ("error", "aborted", "length", "refusal"):
         why = f": {message.error_message}" if message.error_message else ""
         yield f"*({message.stop_reason}{why})*"
@@ -74,13 +75,31 @@ def _result(message: ToolResultMessage) -> Iterator[str]:
 
 def _said(block: ContentBlock | ResultBlock) -> str:
     if isinstance(block, TextContent):
-        return block.text.strip()
+        return _closed(block.text.strip())
     if isinstance(block, ImageContent):
         return f"*(an image, {block.mime_type})*"
     if isinstance(block, ResourceContent):
         lines = f" lines {block.range.start.line + 1}-{block.range.end.line + 1}" if block.range else ""
         return f"[{block.uri}{lines}]({block.uri})"
     return f"`/{block.name} {block.arguments}`".rstrip()
+
+
+def _closed(text: str) -> str:
+    """Markdown whose last code block has its end, so that what follows is not in it.
+
+    Source: CommonMark, fenced code blocks.
+    """
+    open_fence = None
+    for line in text.splitlines():
+        match = _FENCE_LINE.match(line)
+        if match is None:
+            continue
+        fence, rest = match.groups()
+        if open_fence is None:
+            open_fence = None if fence[0] == "`" and "`" in rest else fence
+        elif fence.startswith(open_fence) and not rest.strip():
+            open_fence = None
+    return text if open_fence is None else f"{text}\n{open_fence}"
 
 
 def _fenced(text: str, language: str) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentd.agent.images import SessionImages
 from agentd.agent.prompt_cut import PromptWatch
 from agentd.sessions.family import Family
 from agentd.sessions.house import House
@@ -32,4 +33,5 @@ class Ground:
     checkpoints: Checkpoints
     family: Family = field(default_factory=Family)
     seen: SeenFiles = field(default_factory=SeenFiles)
+    images: SessionImages = field(default_factory=SessionImages)
     told: set[str] = field(default_factory=set)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentd.agent.host import Engine
+from agentd.config.checker_settings import Checker
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
@@ -21,6 +22,7 @@ from agentd.workspace.checkpoints import MOST_BYTES
 from agentd.workspace.editor import Editor
 from agentd.workspace.git import Git
 from agentd.workspace.sandbox import Sandbox
+from agentd.workspace.skills import SkillFolders
 from agentd.workspace.write_notes import WriteNotes
 from agentd.workspace.writers import Writers
 
@@ -85,6 +87,10 @@ class Settings(Protocol):
         """The effort of new sessions in it."""
         ...
 
+    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
+        """The user's checkers that are wanted in it; those of a workspace are none."""
+        ...
+
     def max_turns_in(self, root: Path) -> int | None:
         """How many turns a prompt may take in it, where that is said."""
         ...
@@ -96,9 +102,9 @@ class House:
 
     `start_soon` runs a task in the daemon's root task group. `spills` is the folder for output of commands
     that is too long to be shown; None where none is kept. `rules` keeps answers that outlive a session.
-    `config_folder` is the user's own, with instructions for all work. `git` is that of a workspace folder.
-    `checkpoint_bytes` is how much is kept of what the files of one session were. `writers` knows which
-    session wrote a file last.
+    `config_folder` is the user's own, with instructions for all work. `skills` finds skills. `git` is that of
+    a workspace folder. `checkpoint_bytes` is how much is kept of what the files of one session were.
+    `writers` knows which session wrote a file last.
     """
 
     settings: Settings
@@ -114,9 +120,11 @@ class House:
     sandbox: Sandbox | None = None
     rules: RuleStore | None = None
     config_folder: Path | None = None
+    skills: SkillFolders = field(default_factory=SkillFolders)
     git: Callable[[Path], Git] | None = None
     checkpoint_bytes: int = MOST_BYTES
     writers: Writers = field(default_factory=Writers)
+    gives_skills: bool = True  # whether the model may load skills, where there are any
     _told: list[bool] = field(default_factory=list)
 
     @property

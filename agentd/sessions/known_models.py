@@ -5,6 +5,7 @@ from agentd.config.settings import ModelSettings, ProviderSettings
 from agentd.protocol.methods import ModelInfo
 from agentd.providers import catalog
 from agentd.providers.base import Model
+from agentd.providers.image_limits import limits_of
 from agentd.providers.prices import Prices, Rates
 
 _MOST_OUTPUT = 32_000
@@ -37,6 +38,7 @@ class KnownModels:
             prices=known.prices if said.prices is None else Prices(Rates(**said.prices)),
             thinking_tag=said.thinking_tag,
             cuts_prompts=bool(provider.dialect.get("cuts_prompts", False)),
+            image_limits=limits_of(provider.name, provider.api, name),
         )
 
     def learn_window(self, provider: str, name: str, tokens: int) -> None:

@@ -130,7 +130,7 @@ def _introduction(contents: Contents, session_id: str) -> Session | None:
         "workspaceUri": contents.header.get("workspaceUri"),
         "title": "",
         "model": settings.get("model"),
-        "mode": settings.get("mode", "ask"),
+        "mode": "plan" if settings.get("mode") == "plan" else "ask",  # what one run was allowed is its own
         "state": "idle",
         "createdAt": created,
         "updatedAt": created,

@@ -1,6 +1,5 @@
 """What a prompt says: its blocks, what can be wrong with them, its identity, and the title of its session."""
 
-import binascii
 import hashlib
 import re
 from collections.abc import Sequence
@@ -14,12 +13,10 @@ from agentd.protocol.messages import (
     AssistantMessage,
     CommandContent,
     ContentBlock,
-    ImageContent,
     Message,
     TextContent,
 )
 from agentd.protocol.text import one_line
-from agentd.providers.base import Model
 
 _TITLE_LENGTH = 72
 _GIVEN_LENGTH = 200
@@ -55,31 +52,6 @@ def check_blocks(blocks: Sequence[ContentBlock], root: Path) -> None:
         )
     if any(isinstance(block, CommandContent) for block in blocks):
         raise RpcError("unsupported", "Commands in prompts are not supported by this version.")
-
-
-def check_images(blocks: Sequence[ContentBlock], model: Model) -> None:
-    """Raise `RpcError` invalidParams for an image that the model would not see, or that is none."""
-    for number, block in enumerate(blocks):
-        if isinstance(block, ImageContent):
-            if not block.mime_type.lower().startswith("image/"):
-                raise RpcError("invalidParams", f"/prompt/{number}/mimeType: must be like image/png")
-            if not _is_base64(block.data):
-                raise RpcError("invalidParams", f"/prompt/{number}/data: must be base64, and not empty")
-    place = next((n for n, block in enumerate(blocks) if isinstance(block, ImageContent)), None)
-    if place is not None and not model.images:
-        raise RpcError(
-            "invalidParams",
-            f'/prompt/{place}: model "{model.id}" takes no images',
-            hint=f"Choose another model, or set images = true for {model.name} in your configuration.",
-        )
-
-
-def _is_base64(text: str) -> bool:
-    """Whether a text is base64 (RFC 4648, section 4) of anything at all, as model servers take it."""
-    try:
-        return bool(binascii.a2b_base64(text, strict_mode=True))
-    except ValueError:
-        return False
 
 
 def check_going_on(messages: Sequence[Message]) -> None:

@@ -27,6 +27,7 @@ from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, Parts
 from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
 from agentd.workspace.restoring import Restoration, Wanted
+from agentd.workspace.restoring_buffers import Buffers, BufferStep, plan_buffers
 from agentd.workspace.seen import SeenFiles
 
 log = logging.getLogger(__name__)
@@ -122,29 +123,36 @@ class Rewinding:
         return Plan(last.prompt_id, last.scope, files, restored=last.removed, undo=True)
 
     async def _files(self, wants: Sequence[Wanted]) -> tuple[Restoration, ...]:
-        dirty = frozenset(await self._house.editor.dirty_paths())
+        editor = self._house.editor
         try:
+            buffers, others = await plan_buffers(editor, self._checkpoints, self._root, wants)
+            dirty = frozenset(await editor.dirty_paths())
             found = await anyio.to_thread.run_sync(
-                restoring.plan, self._checkpoints, self._root, wants, dirty
+                restoring.plan, self._checkpoints, self._root, others, dirty
             )
         except WorkspaceError as error:
             raise _storage(error) from error
-        return tuple(found)
+        return (*buffers, *found)
 
     async def _carry_out(self, plan: Plan) -> None:
         rewind_id = self._house.sources.new_id("r")
-        notes, steps, todo = self._house.write_notes, plan.steps, self._log.state.todo
+        notes, todo = self._house.write_notes, self._log.state.todo
+        steps = [step for step in plan.steps if not isinstance(step, BufferStep)]
         for step in steps:
             self._house.writers.note(step.place.path, self._checkpoints, step.to)
+        buffers = Buffers(self._house.editor, self._checkpoints, rewind_id)
         try:
+            await buffers.restore([step for step in plan.steps if isinstance(step, BufferStep)])
             if steps:
                 await anyio.to_thread.run_sync(restoring.restore, self._checkpoints, rewind_id, steps, notes)
         except (WorkspaceError, OSError) as error:
+            await buffers.take_back()
             raise _storage(error) from error
         try:
             self._log.record(plan.event, rewind=rewind_id)
         except NotJournaled as error:
             await anyio.to_thread.run_sync(self._take_back, rewind_id, steps)
+            await buffers.take_back()
             raise RpcError(error.kind, str(error), retryable=error.kind == "storage") from error
         with refusing():
             if self._log.state.todo != todo:
@@ -152,7 +160,7 @@ class Rewinding:
             await self._log.sync()
         if plan.scope != "files":
             self._seen.forget_all()  # the model does not remember what it read then
-        self._seen.forget(step.place.path for step in steps)
+        self._seen.forget(step.place.path for step in plan.steps)
         try:
             await anyio.to_thread.run_sync(self._checkpoints.end_rewind)
         except OSError as error:

@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from agentd.agent.host import Engine, NotJournaled, Verdict
+from agentd.agent.images import SessionImages
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
 from agentd.agent.prompt_cut import PromptWatch
 from agentd.agent.usage import add_spent
@@ -51,6 +52,7 @@ from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.conversation import SessionConversation
 from agentd.sessions.family import KEPT, Delegations, Parentage
+from agentd.sessions.focus import focus_note
 from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
@@ -111,7 +113,8 @@ class Run(SessionConversation):
         user = None
         if blocks:
             message_id, timestamp = house.sources.new_id("m"), house.sources.now()
-            user = UserMessage(message_id=message_id, content=blocks, timestamp=timestamp)
+            content = (*blocks, *focus_note(house.editor.focus, ground.root))
+            user = UserMessage(message_id=message_id, content=content, timestamp=timestamp)
         settings = PromptSettings(
             model=self._engine.model.id, mode=self._current_mode(), effort=self._engine.effort
         )
@@ -125,6 +128,7 @@ class Run(SessionConversation):
         try:
             await self._house.find_out(self._current_mode())  # a session may have been left in mode auto
             await self.look_for_instructions(self._worked_in())
+            await self.look_for_skills()
             if self._ground.shell.background.running:
                 await self._checkpoint().look_beside(self._root, begins=True)
             await self._loop.run()
@@ -246,6 +250,11 @@ class Run(SessionConversation):
         """What looks whether model servers leave out parts of the session's prompts."""
         return self._ground.prompt_watch
 
+    @property
+    def images(self) -> SessionImages:
+        """What the images of the session look like to models."""
+        return self._ground.images
+
     def learn_window(self, model: Model, tokens: int) -> Model:
         """A server has said how large a model's context window is: the next turn knows it."""
         known = super().learn_window(model, tokens)
@@ -261,9 +270,12 @@ class Run(SessionConversation):
             seen=self._ground.seen,
             environment=self._house.environment,
             output=output,
+            model=self._engine.model,
+            skills=self.skills,
             todo=_SessionTodo(self._log, self.emit),
             write_notes=self._house.write_notes,
             shell=self._ground.shell,
+            checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
             checkpoint=self._checkpoint(),
             run_child=self._ground.family.children(self) if self._ground.family.children else None,
         )
@@ -323,6 +335,11 @@ class Run(SessionConversation):
             names = ", ".join(file.name for file in self._instructions.projects)
             self._tell_once(f"{names}: not heeded, as the workspace is not trusted.")
 
+    def _tell_of_skills(self) -> None:
+        """A word on skills that cannot be loaded, once for each."""
+        for problem in self._skills.problems(trusted=self.is_trusted):
+            self._tell_once(problem.message, "info" if problem.severity == "info" else "warning")
+
     async def emit(self, event: DurableEvent | LiveEvent, **private: Any) -> None:
         """Journal and send an event, then wait until what it gates is safe."""
         if isinstance(event, MessageUpdate | ToolExecutionUpdate):
@@ -348,6 +365,7 @@ class Run(SessionConversation):
             await anyio.lowlevel.checkpoint_if_cancelled()  # who watches may have ended the run here
         if isinstance(event, AgentStart):
             self._tell_of_instructions()
+            self._tell_of_skills()
         opens = _is_from_user(event) if self._has_user_message else isinstance(event, AgentStart)
         if opens or _is_from_user(event) or isinstance(event, _GATES):
             await self._log.sync()
@@ -362,9 +380,14 @@ class Run(SessionConversation):
         if run is not None and run.changed:
             files = changed_files(run).files
             with anyio.move_on_after(LOOK_SECONDS):
-                files = await anyio.to_thread.run_sync(_in_the_end, files, abandon_on_cancel=True)
+                on_disk = [file.uri for file in files if not await self._is_open(file.uri)]
+                files = await anyio.to_thread.run_sync(_in_the_end, files, on_disk, abandon_on_cancel=True)
             if files:
                 self._log.record(FilesChanged(files=files), self.prompt_id)
+
+    async def _is_open(self, uri: str) -> bool:
+        """Whether a file is open in the editor, where it is whether or not it is on the disk."""
+        return await self._house.editor.document(path_of(uri)) is not None
 
     def _record(self, event: DurableEvent, private: Mapping[str, Any]) -> None:
         queue = self._ground.queue
@@ -446,9 +469,9 @@ class _SessionTodo:
         await self.emit(TodoChanged(items=items))
 
 
-def _in_the_end(files: Sequence[ChangedFile]) -> tuple[ChangedFile, ...]:
+def _in_the_end(files: Sequence[ChangedFile], on_disk: Collection[str]) -> tuple[ChangedFile, ...]:
     """What edits came to, seen from the end: a command may have removed what they made or changed."""
-    gone = {file.uri for file in files if not os.path.lexists(path_of(file.uri))}
+    gone = {uri for uri in on_disk if not os.path.lexists(path_of(uri))}
     return tuple(
         file.model_copy(update={"action": "deleted"}) if file.uri in gone else file
         for file in files

@@ -93,6 +93,11 @@ class Session:
         """Whether a prompt of that id was ever taken here."""
         return self.prompts.knows(prompt_id)
 
+    @property
+    def pending(self) -> tuple[PermissionRequest, ...]:
+        """The questions that stand open, the oldest first."""
+        return self._questions.pending
+
     def get(self, before: str | None, limit: int) -> SessionGetResult:
         """The last `limit` messages (before message `before`), and all that is open."""
         partial = self.prompts.run.partial if self.prompts.run is not None else None

@@ -35,7 +35,7 @@ def summary_of(path: Path) -> SessionInfo | None:
     update = {
         "state": "idle",
         "seq": last.get("seq", info.seq),
-        "updated_at": str(last.get("time", info.updated_at)),
+        "updated_at": last["time"] if isinstance(last.get("time"), str) else info.updated_at,
         "message_count": info.message_count + messages,
         "locked_by": holder(path),
     }

@@ -16,6 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from agentd.config.checker_settings import Checker
 from agentd.permissions.policy import Manner
 from agentd.protocol.messages import (
     ImageContent,
@@ -26,10 +27,12 @@ from agentd.protocol.messages import (
     ToolDetails,
     ToolKind,
 )
+from agentd.providers.base import Model
 from agentd.workspace.checkpoints import Checkpoint, NoCheckpoint
 from agentd.workspace.editor import Editor
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
+from agentd.workspace.skills import Skill
 from agentd.workspace.write_notes import WriteNotes
 
 Channel = Literal["stdout", "stderr", "progress"]
@@ -138,7 +141,9 @@ class ToolContext:
     `root` is the workspace folder, resolved. `seen` remembers, for the session, which content of which file
     the model has seen, and `shell` what one command leaves for the next. `environment` is what commands
     inherit. `write_notes` tell a later daemon where writes of this one may have left something. `checkpoint`
-    keeps what a file is before it is changed. `run_child` runs child sessions; None where there can be none.
+    keeps what a file is before it is changed. `checkers` are programs of the user's that find what is wrong.
+    `model` is the one that reads the result, `skills` are those that it can load. `run_child` runs child
+    sessions; None where there can be none.
     """
 
     root: Path
@@ -151,6 +156,9 @@ class ToolContext:
     write_notes: WriteNotes = field(default_factory=WriteNotes)
     shell: Shell = field(default_factory=Shell)
     checkpoint: Checkpoint = field(default_factory=NoCheckpoint)
+    checkers: tuple[Checker, ...] = ()
+    model: Model | None = None
+    skills: tuple[Skill, ...] = ()
     run_child: RunChild | None = None
 
 

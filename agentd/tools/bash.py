@@ -17,6 +17,7 @@ from agentd.tools.background import started
 from agentd.tools.base import Action, Description, ToolContext, ToolError, ToolResult
 from agentd.tools.command_results import command_details, ending, kept_output
 from agentd.tools.sandbox_notes import sandbox_notes
+from agentd.tools.unsaved import NOT_WANTED, save_first
 from agentd.workspace.background import MOST_RUNNING
 from agentd.workspace.command import CommandError, CommandResult
 from agentd.workspace.paths import shown
@@ -27,7 +28,6 @@ from agentd.workspace.shell import shell_call
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
 _TITLE_LENGTH = 80
-_NAMED_FILES = 10
 
 
 class Bash:
@@ -113,7 +113,7 @@ class Bash:
         if not await anyio.Path(context.root).is_dir():
             raise ToolError(f"The workspace folder {context.root} does not exist any more.")
         cwd, note = await anyio.to_thread.run_sync(context.shell.directory.look, context.root)
-        before = [] if note is None else [note]
+        told = [] if note is None else [note]
         reason = (arguments.get("unsandboxed") or "").strip() or None
         subject = CommandSubject(command=command, cwd=_told(cwd), reason=reason)
 
@@ -122,6 +122,10 @@ class Bash:
                 raise ToolError(
                     f"{_told(cwd)} leads elsewhere than when the command was judged. Look at it first."
                 )
+            unsaved = await save_first(context)
+            if unsaved is None:
+                return ToolResult.error(NOT_WANTED)
+            before = [*told, *unsaved]
             if arguments.get("run_in_background"):
                 return await self._start(text, timeout_ms, context, cwd, before, sandbox)
             return await self._run(text, timeout_ms or DEFAULT_TIMEOUT_MS, context, cwd, before, sandbox)
@@ -158,7 +162,6 @@ class Bash:
         async def show(text: str, left_out: int) -> None:
             await context.output("stdout", text, left_out)
 
-        unsaved = await context.editor.dirty_paths()
         call = shell_call(command, context.environment)
         spill = context.shell.spills.new()
         try:
@@ -183,7 +186,6 @@ class Bash:
             *kept_output(result.truncated, spill),
             *before,
             *await anyio.to_thread.run_sync(follow, context.root, cwd, result),
-            *_unsaved_note(unsaved, context.root),
             *_ended_note(context.shell.background.newly_ended()),
             *(await sandbox_notes(enclosure, result) if enclosure is not None else ()),
         ]
@@ -202,7 +204,6 @@ class Bash:
         before: Sequence[str],
         sandbox: Sandbox | None = None,
     ) -> ToolResult:
-        unsaved = await context.editor.dirty_paths()
         call = shell_call(command, context.environment)
         try:
             enclosure = await sandbox.enclose(context.root) if sandbox is not None else None
@@ -218,7 +219,7 @@ class Bash:
             )
         except (CommandError, SandboxError) as error:
             raise ToolError(str(error)) from error
-        return await started(background, context, [*before, *_unsaved_note(unsaved, context.root)])
+        return await started(background, context, before)
 
 
 def _told(folder: Path) -> str:
@@ -241,17 +242,3 @@ def _notes(result: CommandResult, timeout_ms: int) -> list[str]:
 
 def _ended_note(ids: Sequence[str]) -> list[str]:
     return [f"[ended in the background: {', '.join(ids)}; bash_output tells how]"] if ids else []
-
-
-def _unsaved_note(unsaved: Sequence[Path], root: Path) -> list[str]:
-    """A line that names the files whose text in the editor the command did not see."""
-    if not unsaved:
-        return []
-    names = sorted(
-        os.path.relpath(path, root) if path.is_relative_to(root) else str(path) for path in unsaved
-    )
-    more = f" and {len(names) - _NAMED_FILES} more" if len(names) > _NAMED_FILES else ""
-    return [
-        "[unsaved in the editor, so the command saw the older text on disk: "
-        f"{', '.join(names[:_NAMED_FILES])}{more}]"
-    ]

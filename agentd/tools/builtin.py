@@ -3,6 +3,7 @@
 from agentd.tools.background import BashKill, BashOutput
 from agentd.tools.base import Toolbox
 from agentd.tools.bash import Bash
+from agentd.tools.diagnostics import Diagnostics
 from agentd.tools.edit_file import EditFile
 from agentd.tools.find_files import FindFiles
 from agentd.tools.list_directory import ListDirectory
@@ -26,6 +27,7 @@ def builtin_tools(processes: Processes, sandbox: Sandbox | None = None) -> Toolb
             ListDirectory(),
             FindFiles(),
             SearchFiles(),
+            Diagnostics(processes, sandbox),
             Bash(processes, sandbox),
             BashOutput(),
             BashKill(),

@@ -2,6 +2,7 @@
 
 Between preparing and running lies the user's answer, which may take minutes. So the content is looked at
 again when the change runs, under the file's lock; what the user approved is what is written, or nothing.
+A file that is open in the editor is changed there (`buffers.py`), every other one on the disk.
 """
 
 from collections.abc import Callable
@@ -12,16 +13,20 @@ import anyio.to_thread
 
 from agentd.protocol.messages import EditDetails, EditSubject, FileChange
 from agentd.tools.base import Action, ToolContext, ToolResult
+from agentd.tools.buffers import BufferChange, change_buffer
 from agentd.tools.diff import file_change
-from agentd.tools.targets import holds_secrets, in_thread, unsaved
+from agentd.tools.targets import holds_secrets, in_thread
 from agentd.workspace import files
-from agentd.workspace.files import Snapshot
 from agentd.workspace.guarded import REPOSITORIES, is_git_folder
+from agentd.workspace.held import Held, check_changeable, held, on_disk
 from agentd.workspace.names import folded
 from agentd.workspace.own_program import is_of_program
-from agentd.workspace.paths import Place, WorkspaceError, shown
+from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.seen import SeenFiles, digest
-from agentd.workspace.text import BinaryContent, Text, decode, lines_of
+from agentd.workspace.text import Text, lines_of
+
+_ATTEMPTS = 3
+"""To find a file at rest: nothing was changed by those that failed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ Revise = Callable[[Text | None], Revision]
 
 @dataclass(frozen=True)
 class _Prepared:
-    before: Snapshot | None
+    before: Held
     after: bytes
     revision: Revision
     change: FileChange
@@ -51,85 +56,76 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
     `rebase`: when the file differs by then only through changes that this session made itself, revise the
     newer text instead of refusing.
     """
-    await _refuse_unsaved(context, place)
-    prepared = await in_thread(_prepare, place, revise, context.seen)
-    apply = partial(_apply, place, revise, prepared, context, rebase)
+    seen = context.seen
+    prepared = await in_thread(_prepare, place, revise, await held(context.editor, place), seen)
+
+    def fitted(now: Held) -> _Prepared:
+        """The change as it fits to what the file holds by now. Raises WorkspaceError `stale`."""
+        if now.data == prepared.before.data:
+            return _Prepared(now, prepared.after, prepared.revision, prepared.change)
+        if not rebase or now.snapshot is None or not now.is_seen(place, seen):
+            raise files.stale(place)
+        return _prepare(place, revise, now, seen)
+
+    async def change() -> ToolResult:
+        for _ in range(_ATTEMPTS):
+            now = await held(context.editor, place)
+            if now.document is None:
+                # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
+                return _result(place, await anyio.to_thread.run_sync(partial(_write, place, fitted, context)))
+            done = await in_thread(fitted, now)
+            if done.after == now.data:
+                return _result(place, done)
+            wanted = BufferChange(now, now.document, done.revision.text, _told(place, done))
+            result = await change_buffer(context, place, wanted)
+            if result is None:
+                continue
+            return result if result.is_error else ToolResult(result.content, details=_details(done))
+        raise files.stale(place)
 
     async def run() -> ToolResult:
         try:
-            await _refuse_unsaved(context, place)
-            # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
-            done = await anyio.to_thread.run_sync(apply)
+            return await change()
         except WorkspaceError as error:
             return ToolResult.error(str(error))
-        if done.after == _content(done.before):
-            return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
-        return ToolResult.text(_told(place, done), EditDetails(files=(done.change,)))
 
     guarded = await in_thread(_is_guarded, place)
     subject = EditSubject(uri=place.uri, patch=prepared.change.patch)
     return Action(run, subject, secret=holds_secrets(place) or guarded)
 
 
-async def _refuse_unsaved(context: ToolContext, place: Place) -> None:
-    if await unsaved(context, place) is not None:
-        raise WorkspaceError("stale", f"Save or close {shown(place.given)} first.")
-
-
-def _prepare(place: Place, revise: Revise, seen: SeenFiles) -> _Prepared:
-    before = files.read_if_present(place)
-    old = None if before is None else _present_text(place, before, seen)
-    revision = revise(old)
-    after = (old or Text("")).with_text(revision.text).encode()
-    data = None if before is None else before.data
+def _prepare(place: Place, revise: Revise, before: Held, seen: SeenFiles) -> _Prepared:
+    check_changeable(place, before, seen)
+    revision = revise(before.text if before.snapshot is not None else None)
+    after = (before.text or Text("")).with_text(revision.text).encode()
+    data = before.data if before.snapshot is not None else None
     return _Prepared(before, after, revision, file_change(place, data, after))
 
 
-def _present_text(place: Place, before: Snapshot, seen: SeenFiles) -> Text:
-    """The text to change, when it is one that may be changed."""
-    try:
-        text = decode(before.data)
-    except BinaryContent as error:
-        raise WorkspaceError(
-            "binary", f"'{place.shown}' is a binary file, which these tools do not change. Use bash for it."
-        ) from error
-    if not seen.knows(place.path):
-        raise WorkspaceError(
-            "unseen",
-            f"'{place.shown}' exists and was not read in this session. Read it with read_file first, then "
-            "change it.",
-        )
-    if not seen.is_current(place.path, before.data):
-        raise files.stale(place)
-    files.check_writable(place, before.status)
-    return text
-
-
-def _apply(
-    place: Place, revise: Revise, prepared: _Prepared, context: ToolContext, rebase: bool
-) -> _Prepared:
-    seen = context.seen
+def _write(place: Place, fitted: Callable[[Held], _Prepared], context: ToolContext) -> _Prepared:
     with files.changing(place):
-        now = files.read_if_present(place)
-        if _content(now) != _content(prepared.before):
-            if not rebase or now is None or not seen.is_current(place.path, now.data):
-                raise files.stale(place)
-            prepared = _prepare(place, revise, seen)
-            now = prepared.before
-        if prepared.after != _content(now):
-            with context.checkpoint.changing(place, now, prepared.after):
-                files.write(place, prepared.after, now, context.write_notes)
-        seen.note(place.path, digest(prepared.after))
-    return prepared
+        now = on_disk(place)
+        done = fitted(now)
+        if done.after != now.data:
+            with context.checkpoint.changing(place, now.snapshot, done.after):
+                files.write(place, done.after, now.snapshot, context.write_notes)
+        context.seen.note(place.path, digest(done.after))
+    return done
 
 
-def _content(snapshot: Snapshot | None) -> bytes | None:
-    return None if snapshot is None else snapshot.data
+def _result(place: Place, done: _Prepared) -> ToolResult:
+    if done.after == done.before.data:
+        return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
+    return ToolResult.text(_told(place, done), _details(done))
+
+
+def _details(done: _Prepared) -> EditDetails:
+    return EditDetails(files=(done.change,))
 
 
 def _told(place: Place, done: _Prepared) -> str:
     verb, detail = done.revision.verb, done.revision.detail
-    if done.before is None:
+    if done.before.snapshot is None:
         count = len(lines_of(done.revision.text))
         verb, detail = "Created", f"{count} line{'' if count == 1 else 's'}"
     counts = f"+{done.change.additions} -{done.change.deletions}"

@@ -1,12 +1,20 @@
 """`find_files`: files by their names."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from agentd.protocol.messages import SearchDetails, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
-from agentd.tools.searching import NOTES_BYTES, SEARCH_SECONDS, describe_search, notes, search_action
+from agentd.tools.searching import (
+    NOTES_BYTES,
+    SEARCH_SECONDS,
+    describe_search,
+    notes,
+    search_action,
+    unsaved_below,
+)
 from agentd.tools.targets import clipped
 from agentd.workspace.paths import Place, shown
 from agentd.workspace.search import run_search
@@ -47,14 +55,14 @@ class FindFiles:
 
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """Finds the folder."""
-        find = partial(_find, arguments["glob"])
+        find = partial(_find, context, arguments["glob"])
         return await search_action(arguments, context, find, shows_contents=False)
 
 
-async def _find(glob: str, place: Place) -> ToolResult:
-    outcome = await run_search(
-        SearchJob(root=str(place.root), base=place.parts, glob=glob, limit=_LIMIT, seconds=SEARCH_SECONDS)
-    )
+async def _find(context: ToolContext, glob: str, place: Place) -> ToolResult:
+    job = SearchJob(root=str(place.root), base=place.parts, glob=glob, limit=_LIMIT, seconds=SEARCH_SECONDS)
+    names = dict.fromkeys(await unsaved_below(context, place), "")
+    outcome = await run_search(replace(job, buffers=names))
     found = sorted(shown(result["file"]) for result in outcome.found)
     lines = clipped(found, NOTES_BYTES)
     if len(lines) < len(found):

@@ -1,12 +1,13 @@
-"""`read_file`: lines of a text file, numbered."""
+"""`read_file`: lines of a text file, numbered, or an image."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from agentd.protocol.messages import ReadDetails, ReadSubject, ToolKind
+from agentd.protocol.messages import ReadDetails, ReadSubject, TextContent, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
+from agentd.tools.images import NotShown, checked, for_model
 from agentd.tools.targets import (
     argument,
     clipped,
@@ -19,14 +20,18 @@ from agentd.tools.targets import (
 )
 from agentd.workspace import files
 from agentd.workspace.editor import OpenDocument
+from agentd.workspace.held import as_saved
+from agentd.workspace.image_form import ImageForm
 from agentd.workspace.names import Found
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import digest
+from agentd.workspace.shrinking import INSTALL, can_shrink
 from agentd.workspace.spills import SpilledLines
 from agentd.workspace.text import BinaryContent, Text, decode, lines_of, visible
 
 _LINES = 2_000
 _MAX_LINE = 2_000  # characters
+_NO_FILE = "(not a file: a document in the editor that was never saved)"
 _RESERVE = 200  # bytes for the numbers in the first line, and the last line
 
 
@@ -37,7 +42,7 @@ class ReadFile:
     description = (
         "Read a text file of the workspace. Lines are shown as `number | text`; the number and the bar are "
         "not part of the file. A long file comes in parts: go on with the offset named at the end. Read a "
-        "file before you change it."
+        "file before you change it. A PNG, JPEG, GIF or WebP file is shown as an image."
     )
     kind: ToolKind = "read"
     parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed
@@ -65,22 +70,34 @@ class ReadFile:
         """Finds the file; it is read when the action runs."""
         offset = max(0, int(argument(arguments, "offset", 0)))
         limit = max(0, int(argument(arguments, "limit", _LINES)))
+        given: str = arguments["file_path"]
+        if (document := await context.editor.other(given)) is not None:
+            page = render(given, lines_of(visible(document.text)), offset, limit, note=_NO_FILE)
+            return Action(partial(_shown, page))
         try:
-            found = await locate_readable(context, arguments["file_path"])
+            found = await locate_readable(context, given)
         except WorkspaceError as error:
             return refusal(error)
-        read = _read_spilled if context.shell.spills.holds(found.place) else _read
+        read = _read_spilled if context.shell.spills.holds(found.place) else read_found
         run = partial(read, context, found, offset, limit)
         return Action(run, ReadSubject(uri=found.place.uri), secret=holds_secrets(found.place))
 
 
-async def _read(context: ToolContext, found: Found, offset: int, limit: int) -> ToolResult:
+async def _shown(page: "Page") -> ToolResult:
+    """A document that is no file: it has no name in the workspace, and nothing that could be changed."""
+    return ToolResult.text(page.text)
+
+
+async def read_found(context: ToolContext, found: Found, offset: int, limit: int) -> ToolResult:
+    """The file's lines from `offset` on (from 0), at most `limit`, or the image that it is."""
     place = found.place
     document = await unsaved(context, place)
     try:
         content = await in_thread(_content, place, document)
     except WorkspaceError as error:
         return ToolResult.error(str(error))
+    if isinstance(content, _Image):
+        return await _show(context, place, content)
     context.seen.note(place.path, content.digest)
     page = render(place.given, content.lines, offset, limit, note=_renamed(found))
     total = len(content.lines)
@@ -100,27 +117,71 @@ async def _read_spilled(context: ToolContext, found: Found, offset: int, limit: 
     return ToolResult.text(page.text, details)
 
 
+async def _show(context: ToolContext, place: Place, image: "_Image") -> ToolResult:
+    """An image as the model's server takes it."""
+    form, model = image.form, context.model
+    what = f"'{place.shown}' is a {form.name} image ({form.width} x {form.height} pixels)"
+    if model is None or not model.images:
+        name = f'the model "{model.id}"' if model is not None else "the model"
+        return ToolResult.error(
+            f"{what}, and {name} takes no images. Tell the user to choose a model that does, or to set "
+            "images = true for this one in the configuration if that is wrong."
+        )
+    if not can_shrink():
+        return ToolResult.error(
+            f"{what}. Showing image files needs Pillow, which is not installed beside agentd. Tell the user: "
+            f"{INSTALL}"
+        )
+    try:
+        content, shown_as = await for_model(image.data, form, model.image_limits)
+    except NotShown as error:
+        return ToolResult.error(f"{what} and cannot be shown: {error}.")
+    context.seen.note(place.path, digest(image.data))
+    size = f"{form.width} x {form.height} pixels, {len(image.data):,} bytes"
+    if (shown_as.width, shown_as.height) != (form.width, form.height):
+        size += f"; shown at {shown_as.width} x {shown_as.height}"
+    head = f"Image: {shown(place.given)} ({form.name}, {'animated, ' if form.animated else ''}{size})"
+    details = ReadDetails(uri=place.uri, start_line=0, end_line=0, total_lines=0)
+    return ToolResult((TextContent(text=head), content), details=details)
+
+
 @dataclass(frozen=True)
 class _Content:
     lines: list[str]
     digest: str
 
 
-def _content(place: Place, document: OpenDocument | None) -> _Content:
+@dataclass(frozen=True)
+class _Image:
+    data: bytes
+    form: ImageForm
+
+
+def _content(place: Place, document: OpenDocument | None) -> _Content | _Image:
     """What the file holds, or the unsaved document as it would be saved."""
     before = files.read_if_present(place) if document is not None else files.read(place)
     try:
         text = decode(before.data) if before is not None else Text("")
     except BinaryContent as error:
+        if document is None and before is not None and (form := _image_form(place, before.data)) is not None:
+            return _Image(before.data, form)
         raise WorkspaceError(
             "binary",
             f"'{place.shown}' is a binary file, not text. Use bash with file, xxd or strings to look into "
             "it.",
         ) from error
     if document is not None:
-        text = text.with_text(visible(document.text))
+        text = as_saved(text, document)
     data = before.data if before is not None and document is None else text.encode()
     return _Content(lines_of(text.text), digest(data))
+
+
+def _image_form(place: Place, data: bytes) -> ImageForm | None:
+    """What image the file is, by its bytes; None where it is none. Raises WorkspaceError for a bad one."""
+    try:
+        return checked(data)
+    except NotShown as error:
+        raise WorkspaceError("binary", f"'{place.shown}' cannot be shown as an image: {error}.") from error
 
 
 def _renamed(found: Found) -> str | None:

@@ -6,7 +6,14 @@ from typing import Any
 
 from agentd.protocol.messages import SearchDetails, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
-from agentd.tools.searching import NOTES_BYTES, SEARCH_SECONDS, describe_search, notes, search_action
+from agentd.tools.searching import (
+    NOTES_BYTES,
+    SEARCH_SECONDS,
+    describe_search,
+    notes,
+    search_action,
+    unsaved_below,
+)
 from agentd.tools.targets import argument, clipped, holds_secrets
 from agentd.workspace.paths import Place, shown
 from agentd.workspace.search import SearchOutcome, run_search
@@ -76,20 +83,9 @@ async def _search(arguments: Mapping[str, Any], context: ToolContext, place: Pla
         limit=min(max(1, int(argument(arguments, "limit", _LIMIT))), _MAX_LIMIT),
         with_secrets=holds_secrets(place),
         seconds=SEARCH_SECONDS,
-        buffers=await _buffers(context, place),
+        buffers=await unsaved_below(context, place),
     )
     return _told(await run_search(job), separate=job.context > 0)
-
-
-async def _buffers(context: ToolContext, place: Place) -> dict[str, str]:
-    """The unsaved text of open documents at or below `place`, by path from the root."""
-    buffers: dict[str, str] = {}
-    for path in await context.editor.dirty_paths():
-        if path.is_relative_to(place.path):
-            document = await context.editor.document(path)
-            if document is not None and document.dirty:
-                buffers[path.relative_to(place.root).as_posix()] = document.text
-    return buffers
 
 
 def _told(outcome: SearchOutcome, *, separate: bool) -> ToolResult:

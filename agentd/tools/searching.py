@@ -48,6 +48,17 @@ async def search_action(
     return Action(run, ReadSubject(uri=place.uri), secret=shows_contents and holds_secrets(place))
 
 
+async def unsaved_below(context: ToolContext, place: Place) -> dict[str, str]:
+    """The unsaved text of open documents at or below a place, by path from the root."""
+    buffers: dict[str, str] = {}
+    for path in await context.editor.dirty_paths():
+        if path.is_relative_to(place.path):
+            document = await context.editor.document(path)
+            if document is not None and document.dirty:
+                buffers[path.relative_to(place.root).as_posix()] = document.text
+    return buffers
+
+
 def notes(outcome: SearchOutcome, noun: str, shown: int) -> list[str]:
     """One line each, in brackets. `noun` is what is counted, `shown` how many of them the result holds."""
     end = outcome.end

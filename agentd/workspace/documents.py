@@ -2,70 +2,123 @@
 
 A document is *dirty* when its text is neither what was last saved nor what is on disk. A clean document whose
 file has changed on disk (a command ran, or agentd edited it) is not dirty: until the editor reloads it, the
-disk is right.
+disk is right. What is no file (`untitled:` and the like) is kept by its URI and is always dirty.
 """
 
 import os
 import stat
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
 
+from agentd.workspace.buffer import Buffer
 from agentd.workspace.editor import OpenDocument
-from agentd.workspace.text import BinaryContent, Text, decode
+from agentd.workspace.text import BinaryContent, Text, decode, same_lines
 
 _MAX_COMPARED = 64 * 1024 * 1024
 """A file larger than this is taken to differ from its document rather than read."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Document:
-    text: str
+    uri: str
+    path: Path | None
+    buffer: Buffer
     version: int
     saved: str | None  # the text that was last saved, None where that is not known
 
 
 class Documents:
-    """Open documents by resolved path. One owner feeds it; the rest of the house reads it."""
+    """Open documents by URI and by resolved path. One owner feeds it; the rest of the house reads it.
+
+    A file may be open twice, by the names of two links. Then the one that was opened or changed last counts.
+    """
 
     def __init__(self) -> None:
-        self._documents: dict[Path, _Document] = {}
+        self._documents: dict[str, _Document] = {}  # the one that counts of a file comes last
+        self._watchers: list[Callable[[], None]] = []
 
-    async def open(self, path: Path, text: str, version: int) -> None:
-        """A document was opened, perhaps with text that was never saved."""
-        found = await _on_disk(path)
-        self._documents[path] = _Document(text, version, text if _is_shown_as(found, text) else None)
+    # --- what the editor tells --------------------------------------------------------------------
 
-    def change(self, path: Path, text: str, version: int) -> None:
-        """A document's text changed."""
-        if (document := self._documents.get(path)) is not None:
-            self._documents[path] = replace(document, text=text, version=version)
+    async def open(self, uri: str, path: Path | None, buffer: Buffer, version: int) -> None:
+        """A document was opened, perhaps with text that was never saved. The buffer is its owner's."""
+        saved = None
+        if path is not None:
+            found = await _on_disk(path)
+            saved = buffer.text if _is_shown_as(found, buffer.text) else None
+        self._put(_Document(uri, path, buffer, version, saved))
 
-    def save(self, path: Path) -> None:
+    def change(self, uri: str, version: int) -> None:
+        """The buffer of a document has changed."""
+        if (document := self._documents.get(uri)) is not None:
+            document.version = version
+            self._put(document)
+
+    def save(self, uri: str) -> None:
         """A document was saved."""
-        if (document := self._documents.get(path)) is not None:
-            self._documents[path] = replace(document, saved=document.text)
+        if (document := self._documents.get(uri)) is not None:
+            document.saved = document.buffer.text
+            self._tell()
 
-    def close(self, path: Path) -> None:
+    def close(self, uri: str) -> None:
         """A document was closed."""
-        self._documents.pop(path, None)
+        if self._documents.pop(uri, None) is not None:
+            self._tell()
+
+    def _put(self, document: _Document) -> None:
+        self._documents.pop(document.uri, None)
+        self._documents[document.uri] = document
+        self._tell()
+
+    def _tell(self) -> None:
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    # --- what the house reads ---------------------------------------------------------------------
+
+    @contextmanager
+    def watched(self, watcher: Callable[[], None]) -> Iterator[None]:
+        """A context in which a function is called after each change, also between those of one message."""
+        self._watchers.append(watcher)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watcher)
+
+    def text(self, path: Path) -> str | None:
+        """The text of a file's document as it is now."""
+        document = self._of(path)
+        return document.buffer.text if document is not None else None
 
     async def read(self, path: Path) -> OpenDocument | None:
         """The document of a file, and whether it is dirty."""
-        document = self._documents.get(path)
+        document = self._of(path)
         if document is None:
             return None
-        dirty = False
-        if document.text != document.saved:
+        text, version, dirty = document.buffer.text, document.version, False
+        if text != document.saved:
             found = await _on_disk(path)
-            dirty = found is None or found.text != document.text
-        return OpenDocument(document.text, document.version, dirty)
+            dirty = found is None or found.text != text
+        return OpenDocument(text, version, dirty, document.uri)
+
+    def other(self, uri: str) -> OpenDocument | None:
+        """A document that is no file."""
+        document = self._documents.get(uri)
+        if document is None or document.path is not None:
+            return None
+        return OpenDocument(document.buffer.text, document.version, True, uri)
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents are dirty."""
-        found = [(path, await self.read(path)) for path in tuple(self._documents)]
+        paths = dict.fromkeys(each.path for each in self._documents.values() if each.path is not None)
+        found = [(path, await self.read(path)) for path in paths]
         return tuple(path for path, document in found if document is not None and document.dirty)
+
+    def _of(self, path: Path) -> _Document | None:
+        return next((each for each in reversed(self._documents.values()) if each.path == path), None)
 
 
 def _is_shown_as(found: Text | None, text: str) -> bool:
@@ -73,13 +126,7 @@ def _is_shown_as(found: Text | None, text: str) -> bool:
 
     Some editors show all line ends alike, and of a file that is no UTF-8 nobody can say what they make of it.
     """
-    if found is None:
-        return False
-    return not found.is_clean or _plain(found.text) == _plain(text)
-
-
-def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return found is not None and (not found.is_clean or same_lines(found.text, text))
 
 
 async def _on_disk(path: Path) -> Text | None:

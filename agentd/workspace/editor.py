@@ -1,38 +1,171 @@
 """The editor as tools see it: who holds the text of a file, and who may change it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from agentd.protocol.documents import Diagnostic
+from agentd.workspace.diagnostics import Known
+
 
 @dataclass(frozen=True)
 class OpenDocument:
-    """A document that is open in the user's editor. `dirty`: its text is not what is on disk."""
+    """A document that is open in the user's editor. `dirty`: its text is not what is on disk.
+
+    `uri` is the editor's own spelling of its name.
+    """
 
     text: str
     version: int
     dirty: bool
+    uri: str = ""
+
+
+@dataclass(frozen=True)
+class BufferEdit:
+    """Other text for the open document of a file, which has the text `before`. `label` tells the user why."""
+
+    path: Path
+    before: str
+    after: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The document had this text once the edit was made, and has the text `now` (the user may type on).
+
+    It differs from the wanted one at most in line ends and in the last one, which editors see to.
+    """
+
+    text: str
+    now: str
+
+
+@dataclass(frozen=True)
+class NotApplied:
+    """The document is as it was, and the reason. `stale`: it was not as it should be, so nothing was sent."""
+
+    reason: str
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class ChangedOtherwise:
+    """Something else came of it: the user typed meanwhile. `now` is None where the document was closed."""
+
+    now: str | None
+
+
+EditOutcome = Applied | NotApplied | ChangedOtherwise
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What came of a wish to save. `cancelled`: the user wants nothing to go on.
+
+    `failed` are files that could not be saved, each with the reason.
+    """
+
+    cancelled: bool = False
+    failed: tuple[tuple[Path, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Where the user looks: a document, and of its lines (from 0) those selected and those to be seen.
+
+    `path` is None for a document that is no file. Each pair of lines is the first and the last. Where nothing
+    is selected, `cursor` is the line that it would begin in.
+    """
+
+    uri: str
+    path: Path | None
+    selected: tuple[int, int] | None = None
+    visible: tuple[int, int] | None = None
+    cursor: int | None = None
 
 
 class Editor(Protocol):
     """The user's editor, or `Disk` where there is none."""
 
+    @property
+    def focus(self) -> Focus | None:
+        """Where the user looks, as far as the editor tells."""
+        ...
+
+    @property
+    def can_edit(self) -> bool:
+        """Whether open documents can be changed in the editor."""
+        ...
+
     async def document(self, path: Path) -> OpenDocument | None:
         """The open document of this file (an absolute, resolved path), or None when it is not open."""
+        ...
+
+    async def other(self, uri: str) -> OpenDocument | None:
+        """The open document of a URI that names no file of this machine, such as `untitled:Untitled-1`."""
         ...
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose open documents differ from what is on disk."""
         ...
 
+    async def apply(self, edit: BufferEdit) -> EditOutcome:
+        """Change an open document, as one step of the editor's undo.
+
+        Takes seconds at most, whatever the editor does, and a cancellation waits for it. It is never tried
+        again.
+        """
+        ...
+
+    async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
+        """What is known to be wrong in these files, or in all; None where the editor never tells."""
+        ...
+
+    async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
+        """The diagnostics of a document's present text; None where they do not come in 1.5 s.
+
+        `since` is what was known before its text changed.
+        """
+        ...
+
+    async def save(self, paths: Sequence[Path]) -> Saving:
+        """Have the documents of these files saved, asking the user where the editor cannot do it alone."""
+        ...
+
 
 class Disk:
     """No editor: every file is what is on disk."""
 
+    can_edit = False
+    focus = None
+
     async def document(self, path: Path) -> OpenDocument | None:
+        """Nothing is ever open."""
+        return None
+
+    async def other(self, uri: str) -> OpenDocument | None:
         """Nothing is ever open."""
         return None
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         """Nothing is ever dirty."""
         return ()
+
+    async def apply(self, edit: BufferEdit) -> EditOutcome:
+        """There is no document to change."""
+        return NotApplied("it is not open in an editor")
+
+    async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
+        """Nothing is known."""
+        return None
+
+    async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
+        """Nothing is known."""
+        return None
+
+    async def save(self, paths: Sequence[Path]) -> Saving:
+        """There is nothing to save."""
+        return Saving()

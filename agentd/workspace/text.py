@@ -90,6 +90,11 @@ def lines_split(text: str) -> list[str]:
     return text.split("\n")
 
 
+def same_lines(one: str, other: str) -> bool:
+    """Whether two texts differ at most in how their lines end."""
+    return one == other or lines_split(one) == lines_split(other)
+
+
 def lines_with_ends(text: str) -> list[str]:
     """The lines with their ends; joined they are the text."""
     return _LINES.findall(text)

@@ -66,7 +66,7 @@ calls = st.builds(
 )
 user_blocks = st.one_of(
     TEXTS.map(lambda text: TextContent(text=text)),
-    st.just(ImageContent(mime_type="image/png", data="aGk=")),
+    st.just(ImageContent(mime_type="image/png", data="iVBORw0KGgo=")),
     st.builds(ResourceContent, uri=st.just("file:///a.py"), text=st.one_of(st.none(), TEXTS)),
     st.builds(CommandContent, name=st.just("fix"), arguments=TEXTS),
 )

@@ -17,6 +17,7 @@ from agent.event_order import AnyEvent, assert_whole_run
 from fakes import every_server
 
 from agentd.agent.host import Engine, Verdict
+from agentd.agent.images import SessionImages
 from agentd.agent.loop import Loop
 from agentd.agent.memory import current
 from agentd.agent.prompt_cut import PromptWatch
@@ -147,6 +148,7 @@ class MemoryHost:
         self.verdict: Callable[[ToolCall], Awaitable[Verdict]] | None = None
         self.rooms = 0
         self.prompt_watch = PromptWatch()
+        self.images = SessionImages()
         self.steers: list[str] = []
         self.clock = itertools.count()
         self._ids = itertools.count(1)

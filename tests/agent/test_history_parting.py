@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agentd.agent.history import KEPT_SHARE, History, cuts
 from agentd.agent.memory import current, note, recalled
 from agentd.agent.request import project
-from agentd.agent.summary import OUTPUT_LIMIT, cut, rendered, summary_request
+from agentd.agent.summary import cut, rendered, summary_request
 from agentd.agent.tokens import of_message, of_text
 from agentd.protocol.events import Memory
 from agentd.protocol.messages import (
@@ -228,9 +228,9 @@ def test_tool_output_and_arguments_are_cut_in_a_request_for_a_summary() -> None:
     assert "a" * 5000 in text
     assert "f" * 900 in text
     assert "the end" in text
-    assert text.count("o") < OUTPUT_LIMIT
-    assert text.count("w") < OUTPUT_LIMIT
-    assert len(text) < 10_000 + 2 * OUTPUT_LIMIT + 200
+    assert text.count("o") < 2000
+    assert text.count("w") < 2000
+    assert len(text) < 10_000 + 2 * 2000 + 200
 
 
 @given(st.text(max_size=500), st.integers(100, 400))

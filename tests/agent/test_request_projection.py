@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from strict_history import faults
 
 from agentd.agent.history import cuts
-from agentd.agent.request import GO_ON, LOST_START, NO_OUTPUT, NO_RESULT, REFUSED_IMAGE, project
+from agentd.agent.images import REFUSED_IMAGE
+from agentd.agent.request import GO_ON, LOST_START, NO_OUTPUT, NO_RESULT, project
 from agentd.protocol.events import Memory
 from agentd.protocol.messages import (
     AssistantMessage,

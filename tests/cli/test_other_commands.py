@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from fakes.skill_files import put, raw
 
 from agentd import __version__
 from agentd.cli import COMMANDS
@@ -175,6 +176,25 @@ def test_the_doctor_tries_the_sandbox_and_tells_what_it_leaves_open(
         assert f"this folder is in {root} on trunk, without a commit" in section
     assert re.search(r"^  network +on$", section, re.MULTILINE)
     assert re.search(r"^  writable +/srv/cache beside the workspace$", section, re.MULTILINE)
+
+
+def test_the_doctor_lists_skills_and_tells_what_is_wrong_with_some(
+    config: Path, own: dict[str, str], tmp_path: Path
+) -> None:
+    config.write_text("")
+    mine = put(config.parent / "skills", "mine")
+    broken = raw(config.parent / "skills", "broken", "no front matter")
+    root = tmp_path / "workspace"
+    theirs = put(root / ".agents/skills", "theirs")
+    code, out, _ = run("doctor", env=own, cwd=root)
+    assert code == 0
+    assert re.search(rf"^  mine +{re.escape(str(mine))}$", out, re.MULTILINE)
+    assert f"{broken / 'SKILL.md'} is not loaded: it does not begin with front matter" in out
+    assert "1 skill of the workspace: not loaded, as the workspace is not trusted." in out
+    config.write_text(f'trusted = ["{root}"]')
+    _, out, _ = run("doctor", env=own, cwd=root)
+    assert re.search(rf"^  theirs +{re.escape(str(theirs))}$", out, re.MULTILINE)
+    assert re.search(r"^  images +with pillow ", out, re.MULTILINE)
 
 
 def test_the_doctor_tells_problems_by_line_and_by_its_exit_code(config: Path, own: dict[str, str]) -> None:

@@ -2,6 +2,10 @@
 
 import json
 import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -119,6 +123,27 @@ def test_a_session_is_shown_and_exported_by_the_beginning_of_its_id(place: Place
     assert target.read_text() == text
     code, _, err = place.agentd("sessions", "export", session_id, "-o", str(target))
     assert (code, "exists" in err) == (1, True)
+
+
+def test_no_session_that_is_exported_to_a_terminal_steers_it(place: Place) -> None:
+    place.prompt("look \x1b[31mred\x1b]0;owned\x07 \u202eevil")
+    (session_id,) = place.ids()
+    command = [sys.executable, "-m", "agentd", "sessions", "export", session_id]
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        started = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=theirs, env={**os.environ, **place.env}, cwd=place.one
+        )
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # the end of a terminal that nobody holds
+            while data := screen.read(4096):
+                shown += data
+        assert started.wait(60) == 0
+    assert b"look \\x1b[31mred" in shown
+    assert not {b"\x1b", b"\x07"} & {bytes([byte]) for byte in shown}
+    assert "\u202e" not in shown.decode()
+    assert "\x1b[31mred" in place.agentd("sessions", "export", session_id)[1], "a file gets it as it is"
 
 
 def test_an_id_that_is_none_or_not_clear_is_told(place: Place) -> None:

@@ -92,6 +92,7 @@ def test_the_example_of_rules_is_one_without_problems(tmp_path: Path) -> None:
 
 def test_the_readme_names_every_tool_and_no_other() -> None:
     from agentd.tools.builtin import builtin_tools
+    from agentd.tools.skill import with_skills
     from agentd.workspace.process import Processes
 
     section = README.split("## Tools")[1].split("##")[0]
@@ -100,7 +101,7 @@ def test_the_readme_names_every_tool_and_no_other() -> None:
         for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
         for name in re.findall(r"`(\w+)`", row)
     }
-    assert named == {tool.name for tool in builtin_tools(Processes()).tools}
+    assert named == {tool.name for tool in with_skills(builtin_tools(Processes())).tools}
 
 
 def test_the_readme_names_every_built_in_provider_and_no_other() -> None:

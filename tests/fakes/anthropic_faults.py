@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fakes.image_faults import anthropic_faults
+
 FIELDS = {"model", "max_tokens", "stream", "messages", "system", "tools", "thinking", "output_config"}
 TEXT, IMAGE, RESULT = "text", "image", "tool_result"
 BLOCK_FIELDS = {
@@ -48,6 +50,7 @@ def request_fault(headers: Mapping[str, str], body: Any) -> str | None:
         *_message_faults(messages),
         *_pairing_faults(messages),
         *_thought_faults(body),
+        *anthropic_faults(messages),
     )
     return faults[0] if faults else None
 

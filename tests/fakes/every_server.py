@@ -28,6 +28,7 @@ from agentd.providers.http_errors import Peer
 from agentd.providers.request_faults import fault_of
 from agentd.providers.tool_names import ToolNames
 from agentd.tools.builtin import builtin_tools
+from agentd.tools.skill import with_skills
 from agentd.workspace.process import Processes
 
 MODELS = {
@@ -160,7 +161,7 @@ async def _catch(
 
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
-_TOOLS = {spec.name: spec for spec in tool_specs(builtin_tools(Processes()))}
+_TOOLS = {spec.name: spec for spec in tool_specs(with_skills(builtin_tools(Processes())))}
 
 
 def _caught(server: Server) -> Any:

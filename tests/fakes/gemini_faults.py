@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fakes.image_faults import gemini_faults
+
 SIGNATURE = "thoughtSignature"
 UNSIGNED = "skip_thought_signature_validator"
 FIELDS = {
@@ -73,6 +75,7 @@ def request_fault(path: str, body: Any) -> str | None:
     contents = body["contents"]
     faults = (
         *_content_faults(contents, generation_of(model)),
+        *gemini_faults(contents),
         *_turn_faults(contents),
         *_signature_faults(contents, model),
         *_tool_faults(body),

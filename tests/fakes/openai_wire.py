@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from fakes.image_faults import openai_faults
+
 STATUS_OF_KIND = {
     "auth": 401, "rate_limit": 429, "overloaded": 503, "context_overflow": 400, "bad_request": 400,
     "refusal": 400, "quota": 429, "timeout": 504, "server": 500,
@@ -71,6 +73,7 @@ def wire_fault(body: Any) -> str | None:
         *_call_faults(messages),
         *_order_faults(messages),
         *_content_faults(messages),
+        *openai_faults(messages),
     )
     return faults[0] if faults else None
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fakes.image_faults import openai_faults
 from fakes.openai_wire import CODE_OF_KIND, schema_faults
 
 FIELDS = {
@@ -57,6 +58,7 @@ class ResponsesWire:
             *self._field_faults(body),
             *_tool_faults(body),
             *_item_faults(items),
+            *openai_faults(items),
             *_pairing_faults(items),
             *(_type_faults(items) if self._typed else self._memory_faults(items, body["model"])),
             *(_adjacency_faults(items) if self._adjacent else ()),

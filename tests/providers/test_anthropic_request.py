@@ -229,7 +229,7 @@ def test_images_of_failed_results_follow_after_all_results() -> None:
 
 def test_an_image_of_a_type_that_the_api_refuses_is_mentioned() -> None:
     odd = ImageContent(mime_type="image/svg+xml", data="eA==")
-    jpg = ImageContent(mime_type="image/JPG", data="eA==")
+    jpg = ImageContent(mime_type="image/JPG", data="/9j/")
     content = messages(user(odd, jpg))[0]["content"]
     assert "image/svg+xml" in content[0]["text"]
     assert content[1]["source"]["media_type"] == "image/jpeg"

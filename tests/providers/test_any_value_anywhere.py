@@ -122,3 +122,7 @@ def test_a_part_that_gemini_wants_back_is_kept_though_half_a_character_is_in_it(
 def test_json_is_read_as_deep_as_a_journal_can_hold_it(depth: int, is_read: bool, half: str) -> None:
     text = "[" * depth + json.dumps(half) + "]" * depth
     assert (parse_json(text) is not None) is is_read
+
+
+def test_json_is_read_though_half_a_character_stands_in_its_text_itself() -> None:
+    assert parse_json(f'{{"a": "{HALF}"}}') == {"a": HALF}

@@ -21,8 +21,11 @@ from agentd.config.trust import Trust
 from agentd.permissions.store import RuleStore
 from agentd.protocol.capabilities import FEATURES, METHODS, NOTIFICATIONS
 from agentd.protocol.frames import FrameReader, Oversized, encode
+from agentd.server.configuration import EditorConfiguration
 from agentd.server.connection import Connection
 from agentd.server.door import Door
+from agentd.server.editor import ClientEditor
+from agentd.server.language_server import LanguageServer
 from agentd.server.lifetime import Lifetime
 from agentd.server.methods import Methods
 from agentd.server.start import Start
@@ -56,9 +59,12 @@ class Home:
         )
         self.door = Door(self.sent, tasks, lambda clean: None)  # type: ignore[arg-type]  # in place of a pipe
         self.lifetime = Lifetime(tasks.start_soon)
+        editor = ClientEditor(LanguageServer(lambda: "utf-16"), self.door)
+        configuration = EditorConfiguration(self.door, connection, _Face())  # type: ignore[arg-type]
         self.methods = Methods(
-            connection, _Face(), _House(tasks), _Engines(), None, self.lifetime, self.door, Secrets()
-        )  # type: ignore[arg-type]  # what initialize uses
+            connection, _Face(), _House(tasks), _Engines(), None, self.lifetime, self.door, Secrets(),
+            editor, configuration,
+        )  # type: ignore[arg-type]  # what initialize uses  # fmt: skip
         self.door.serve(self.methods.requests(), self.methods.notices(), lambda method, params: False)
 
     async def answer(self, body: bytes, *, answered: bool = False) -> list[Any]:

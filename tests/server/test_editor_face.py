@@ -134,7 +134,7 @@ async def test_a_reading_never_tells_what_held_updates_tell_again_behind_it() ->
 
         none: Any = None
         sessions: Any = Sessions()
-        methods = Methods(none, home.face, none, none, sessions, none, home.door, none)
+        methods = Methods(none, home.face, none, none, sessions, none, home.door, none, none, none)
         home.door.serve(methods.requests(), {}, lambda method, params: False)
         home.door.initialized = True
         home.face.publish(said("a"))

@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 from fakes import every_server
 
 from agentd.agent.host import Engine
+from agentd.config.checker_settings import Checker
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
@@ -138,6 +139,9 @@ class FakeSettings:
 
     def effort_in(self, root: Path) -> Any:
         return self.default_effort
+
+    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
+        return ()
 
     def max_turns_in(self, root: Path) -> int | None:
         return self.max_turns

@@ -13,6 +13,7 @@ from sessions.session_home import COMMAND, calling, home, prompt, tool_call
 
 from agentd.protocol.methods import PermissionAnswer, PromptResult
 from agentd.sessions import journal
+from agentd.tools.base import ToolResult
 
 HANG: dict[str, Any] = {"content": [], "hang": True}
 
@@ -164,6 +165,24 @@ async def test_what_a_gate_guards_waits_for_the_disk(tmp_path: Path, disk: Disk,
             disk.held = None
             disk.let_go.set()
         assert results[0].text == "done"
+
+
+async def test_what_a_steer_says_is_on_the_disk_before_the_model_hears_it(tmp_path: Path, disk: Disk) -> None:
+    async def steer(_: object, __: object) -> ToolResult:
+        await session.prompt(prompt("this too", prompt_id="s", wait="accepted", when_busy="steer"))
+        disk.held = b"queue_changed"  # which follows its message: it waits no more
+        return ToolResult.text("x")
+
+    async with home(tmp_path, FakeTool(run=steer)) as living:
+        session = await living.new(calling(tool_call("a")), "done")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, prompt(prompt_id="p"))
+            await anyio.to_thread.run_sync(disk.holds.wait, 10)
+            await anyio.wait_all_tasks_blocked()
+            assert b'"steer":"s"' in session.journal.read_bytes(), "it is being said"
+            assert len(living.engines.scripted.requests) == 1
+            disk.let_go.set()
+        assert len(living.engines.scripted.requests) == 2
 
 
 async def test_a_prompt_is_acknowledged_once_it_is_on_the_disk(tmp_path: Path, disk: Disk) -> None:

@@ -88,6 +88,22 @@ def test_the_file_and_its_folders_are_the_users_alone(path: Path) -> None:
     assert path.with_name("s1.jsonl.torn").stat().st_mode & 0o777 == 0o600
 
 
+def test_the_name_of_a_new_journal_is_on_the_disk_behind_its_header(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def note(fd: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        fsync(fd)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(os, "fsync", note)
+    Journal.create(path, {"sessionId": "s"}).close()
+    assert synced == [str(path), str(path.parent)]
+
+
 def test_an_existing_journal_is_not_created_again(path: Path) -> None:
     write(path, record(1))
     with pytest.raises(JournalError, match="File exists"):

@@ -80,6 +80,9 @@ async def test_what_the_end_does_not_tell_is_left_to_a_whole_reading(tmp_path: P
     for why, content in cases.items():
         path.write_bytes(content)
         assert read_page(path, wanted) is None, why
+        if why in ("a line that is lost", "a line that is gone"):
+            last = SessionGetParams(session_id=session_id, limit=1)
+            assert read_page(path, last) is None, f"{why}, and no more is asked for than what is behind it"
     path.write_bytes(whole + lines[-1][:20])
     assert read_page(path, wanted) is not None, "what a killed writer left unfinished tells nothing"
 

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from agent.event_order import words
 from agent.loop_host import FakeTool
+from fakes.pictures import block, picture
 from sessions.prompting import Later, finished, later, refused
 from sessions.session_home import Home, assert_whole_journal, calling, home, prompt, tool_call
 
@@ -225,7 +226,7 @@ async def test_a_queued_prompt_that_cannot_begin_any_more_is_told_and_the_next_r
     async with held(
         tmp_path, {"content": [{"type": "text", "text": "cut"}], "stopReason": "length"}, "2"
     ) as busy:
-        image = ImageContent(mime_type="image/png", data="aGk=")
+        image = ImageContent(mime_type="image/png", data=block(picture())["data"])
         going_on = busy.beside([], "p2", when_busy="queue")
         again = busy.beside([], "p3", when_busy="queue")
         last = busy.beside([image], "p4", when_busy="queue", model=busy.living.script("seen"))

@@ -8,6 +8,7 @@ import anyio.lowlevel
 import pytest
 from agent.event_order import words
 from agent.loop_host import FakeTool, MemoryHost
+from fakes.pictures import block, picture
 from sessions.prompting import Later, finished, later, refused
 from sessions.session_home import Home, assert_whole_journal, calling, home, page_of, prompt, tool_call
 
@@ -160,7 +161,9 @@ async def test_going_on_is_for_answers_that_are_not_complete(tmp_path: Path) -> 
 async def test_an_image_alone_is_a_prompt(tmp_path: Path) -> None:
     async with home(tmp_path) as living:
         session = await living.new("nice")
-        assert (await finished(session, [ImageContent(mime_type="image/png", data="aGk=")])).text == "nice"
+        assert (
+            await finished(session, [ImageContent(mime_type="image/png", data=block(picture())["data"])])
+        ).text == "nice"
 
 
 # --- the same prompt twice ------------------------------------------------------------------------

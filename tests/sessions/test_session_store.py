@@ -126,9 +126,9 @@ async def test_a_folder_that_cannot_be_read_is_told_and_named_a_way_out(
 
 
 async def test_a_closed_session_is_freed_with_all_that_it_held(tmp_path: Path) -> None:
-    async with home(tmp_path) as living:
+    async with home(tmp_path, seconds=120) as living:
         counts, freed = [], []
-        for number in range(12):
+        for number in range(7):
             session = await living.new("x")
             await said(session)
             freed.append(weakref.ref(session))
@@ -138,7 +138,7 @@ async def test_a_closed_session_is_freed_with_all_that_it_held(tmp_path: Path) -
             await anyio.wait_all_tasks_blocked()
             gc.collect()
             counts.append(len(os.listdir("/proc/self/fd")) if number > 3 else 0)
-        assert [each() for each in freed[:-1]] == [None] * 11
+        assert [each() for each in freed[:-1]] == [None] * 6
         assert len(set(counts[4:])) == 1, counts
 
 

@@ -1,5 +1,6 @@
 """Calls of file tools as the loop makes them, on a real folder."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from agentd.tools.list_directory import ListDirectory
 from agentd.tools.read_file import ReadFile
 from agentd.tools.search_files import SearchFiles
 from agentd.tools.write_file import WriteFile
-from agentd.workspace.editor import OpenDocument
+from agentd.workspace.editor import OpenDocument, Saving
 from agentd.workspace.seen import SeenFiles
 
 TOOLS = {
@@ -25,8 +26,19 @@ class FakeEditor:
 
     documents: dict[Path, OpenDocument] = field(default_factory=dict)
 
+    can_edit: bool = False
+
     async def document(self, path: Path) -> OpenDocument | None:
         return self.documents.get(path)
+
+    async def diagnostics(self, paths: Sequence[Path] | None = None) -> None:
+        return None
+
+    async def other(self, uri: str) -> None:
+        return None
+
+    async def save(self, paths: Sequence[Path]) -> Saving:
+        return Saving()
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         return tuple(path for path, document in self.documents.items() if document.dirty)

@@ -40,7 +40,10 @@ METHODS = [
     "textDocument/didSave",
     "textDocument/didClose",
     "workspace/didChangeWorkspaceFolders",
+    "workspace/didChangeConfiguration",
     "agentd/trust/didChange",
+    "agentd/diagnostics/publish",
+    "agentd/focus",
     "$/cancelRequest",
     "",
 ]
@@ -51,6 +54,7 @@ NAMES = [
     "textDocument", "contentChanges", "range", "start", "end", "line", "character", "version", "event",
     "added", "removed", "id", "jsonrpc", "method", "params", "effort", "trusted", "ruleId",
     "op", "index", "afterSeq", "keepQueue", "scope", "uris", "undo", "dryRun", "messageId", "instructions",
+    "selection", "visible", "diagnostics", "message", "severity", "settings", "agentd",
 ]  # fmt: skip
 
 TEXTS = st.one_of(

@@ -231,3 +231,15 @@ def test_a_document_reached_through_a_link_is_the_same_file(daemon: Daemon, shar
     editor.open("in the buffer\n")
     (result,) = editor.results(tool("read_file", {"file_path": "link.txt"}))
     assert "in the buffer" in text_of(result)
+
+
+def test_a_document_that_is_not_on_disk_is_found_by_name(daemon: Daemon, shared_home: Home) -> None:
+    editor = Editor(daemon, shared_home, "soon gone\n", name="only-here.txt")
+    editor.path.unlink()
+    editor.open("a needle\n")
+    results = editor.results(
+        tool("find_files", {"glob": "only-*"}), tool("search_files", {"pattern": "needle"})
+    )
+    assert [text_of(result).split("\n")[0] for result in results] == [
+        "only-here.txt", "only-here.txt:1: a needle"
+    ]  # fmt: skip

@@ -1,6 +1,8 @@
 """`kill -9` at any moment: what was acknowledged is there, nothing runs twice, and the session goes on."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 from wire.chat import Chat
@@ -93,9 +95,16 @@ def test_a_search_dies_with_the_daemon(home: Home) -> None:
     chat = Chat(daemon, home.workspace(**{"a.txt": "a" * 60 + "b\n"}), model=script)
     chat.start()
     chat.event("tool_execution_start")
-    (worker,) = until(lambda: children_of(daemon.process.pid), "the search runs")
+    (worker,) = until(lambda: children_of(daemon.process.pid), "the search has begun")
+    until(lambda: computed(worker) > 1, "it is in the midst of a match: it begins in far less")
     daemon.kill()
-    until(lambda: not is_alive(worker), "the search is dead")
+    until(lambda: not is_alive(worker), "the search is dead, long before its own alarm", timeout=6)
+
+
+def computed(pid: int) -> float:
+    """Seconds that a process has computed so far: proc_pid_stat(5)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 
 
 def test_kill_in_the_middle_of_a_stream(home: Home) -> None:

@@ -9,6 +9,8 @@ from wire.harness import Daemon, Json, error_of, frame, initialize_params, notif
 from wire.home import Home
 from wire.scripts import reply
 
+from agentd.protocol.capabilities import NOTIFICATIONS
+
 
 @pytest.fixture
 def busy(daemon: Daemon, shared_home: Home) -> Chat:
@@ -316,7 +318,7 @@ def test_every_announced_method_is_served(daemon: Daemon, shared_home: Home) -> 
     probe = shared_home.start()
     announced = probe.messages[0]["result"]["capabilities"]["experimental"]["agentd"]["methods"]
     assert "agentd/prompt" in announced
-    for method in set(announced) - {"agentd/trust/didChange"}:  # a notification
+    for method in set(announced) - set(NOTIFICATIONS):
         answer = daemon.response(daemon.request(method, {"sessionId": "no-such-session"}))
         assert answer.get("error", {}).get("code") != -32601, method
 

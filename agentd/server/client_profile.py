@@ -1,0 +1,73 @@
+"""What kind of editor the client is: what it announces, and what it does not announce but does.
+
+The second part is `QUIRKS`, the one table by client name. A fact stands there only where no capability of LSP
+tells it. What differs between editors in answering edits needs none: `editor.py` believes no editor's answer.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Quirks:
+    """What an editor does that it announces nowhere.
+
+    `reloads_files`: a file that is shown and has changed on disk is shown anew. Where that is not so, each
+    answer is shown under a name of its own.
+    `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
+    """
+
+    reloads_files: bool = False
+    long_messages: bool = True
+
+
+QUIRKS: dict[str, Quirks] = {
+    "Visual Studio Code": Quirks(reloads_files=True),
+    "helix": Quirks(long_messages=False),  # one status line
+    "Sublime Text LSP": Quirks(reloads_files=True),
+    "Zed": Quirks(reloads_files=True),
+    "vim-lsp": Quirks(long_messages=False),
+}
+"""By `clientInfo.name`."""
+
+_OF_FORKS = {
+    "code-server": "Visual Studio Code",
+    "VSCodium": "Visual Studio Code",
+    "Code - OSS": "Visual Studio Code",
+}
+
+
+@dataclass(frozen=True)
+class ClientProfile:
+    """The client as `initialize` describes it.
+
+    `progress`: it lets us create progress of our own. `shows_documents`: it opens a file when asked to.
+    `action_literals`: it takes code actions, and not only commands, as the answer to `codeAction`.
+    """
+
+    name: str = ""
+    progress: bool = False
+    shows_documents: bool = False
+    action_literals: bool = False
+    quirks: Quirks = Quirks()
+
+    @staticmethod
+    def of(capabilities: dict[str, Any], client_info: Any) -> "ClientProfile":
+        """From the params of `initialize`; what is of another form than LSP's counts as not said."""
+        name = _at({"info": client_info}, "info", "name")
+        name = name if isinstance(name, str) else ""
+        return ClientProfile(
+            name=name,
+            progress=_at(capabilities, "window", "workDoneProgress") is True,
+            shows_documents=_at(capabilities, "window", "showDocument", "support") is True,
+            action_literals=isinstance(
+                _at(capabilities, "textDocument", "codeAction", "codeActionLiteralSupport"), dict
+            ),
+            quirks=QUIRKS.get(_OF_FORKS.get(name, name), Quirks()),
+        )
+
+
+def _at(value: Any, *path: str) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,69 @@
+"""The settings of the editor: asked for at the start, and taken when they change."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from agentd.config.editor_settings import editor_settings
+from agentd.protocol.wire import Wire
+from agentd.server.connection import Connection
+from agentd.server.door import ClientError, Door
+from agentd.server.face import EditorFace
+
+log = logging.getLogger(__name__)
+
+SECTION = "agentd"
+
+
+class ConfigurationParams(Wire):
+    """`workspace/didChangeConfiguration`; editors that are asked instead send null or nothing."""
+
+    settings: Any = None
+
+
+class EditorConfiguration:
+    """Keeps what the editor's settings say. `capabilities` are set by `initialize`."""
+
+    def __init__(self, door: Door, connection: Connection, face: EditorFace) -> None:
+        self.capabilities: Mapping[str, Any] = {}
+        self._door = door
+        self._connection = connection
+        self._face = face
+
+    async def begin(self) -> None:
+        """Have the editor tell of changes, where it wants to be asked for that, and ask for what is set."""
+        if _said(self.capabilities, "didChangeConfiguration", "dynamicRegistration"):
+            registration = {
+                "id": "agentd-configuration",
+                "method": "workspace/didChangeConfiguration",
+                "registerOptions": {"section": SECTION},
+            }
+            await self._ask("client/registerCapability", {"registrations": [registration]})
+        if _said(self.capabilities, "configuration"):
+            await self.take(None)
+
+    async def take(self, settings: Any) -> None:
+        """The settings have changed: to these, or to what the editor answers when it is asked."""
+        section = settings.get(SECTION) if isinstance(settings, dict) else None
+        if section is None and _said(self.capabilities, "configuration"):
+            answer = await self._ask("workspace/configuration", {"items": [{"section": SECTION}]})
+            section = answer[0] if isinstance(answer, list) and answer else None
+        told = self._connection.editor_settings = editor_settings(section)
+        for problem in told.problems:
+            log.warning("%s", problem.message)
+        if self._face.options is not None and told.updates is not None:
+            self._face.options = self._face.options.model_copy(update={"updates": told.updates})
+
+    async def _ask(self, method: str, params: Any) -> Any:
+        try:
+            return await self._door.ask(method, params)
+        except ClientError as error:
+            log.warning("%s", error)
+            return None
+
+
+def _said(capabilities: Mapping[str, Any], *names: str) -> bool:
+    found: Any = capabilities.get("workspace")
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found is True

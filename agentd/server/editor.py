@@ -1,0 +1,338 @@
+"""The client's editor, as tools see it: `workspace.editor.Editor` over LSP.
+
+What an editor answers to `workspace/applyEdit` proves nothing: Neovim says true of an edit that it skipped,
+and checks none while a document has version 0; Eglot answers a stale edit with an error; others answer
+before they have done it, or never. So what counts is the text that the editor tells of (`didChange`).
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import anyio
+import anyio.to_thread
+from anyio import CancelScope
+
+from agentd.protocol.capabilities import position_encoding
+from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParams
+from agentd.protocol.messages import Range
+from agentd.protocol.methods import ClientOptions
+from agentd.protocol.text import visible
+from agentd.server.diagnostics import EditorDiagnostics
+from agentd.server.door import ClientError, Door
+from agentd.server.hunks import text_edits
+from agentd.server.language_server import LanguageServer, file_of
+from agentd.workspace.buffer import Encoding
+from agentd.workspace.diagnostics import Known
+from agentd.workspace.editor import (
+    Applied,
+    BufferEdit,
+    ChangedOtherwise,
+    EditOutcome,
+    Focus,
+    NotApplied,
+    OpenDocument,
+    Saving,
+)
+from agentd.workspace.paths import shown, uri_of
+from agentd.workspace.text import same_lines
+
+log = logging.getLogger(__name__)
+
+EDIT_SECONDS = 2.0
+"""How long an editor may take to make an edit and to tell of it."""
+_ANSWER_SECONDS = 0.5
+"""For the answer to an edit that is seen to be made: it is on its way, and cancelling it would be odd."""
+SAVE_SECONDS = 30.0
+"""How long an editor may take to save: a formatter may run, but nobody is asked."""
+_TOLD_SECONDS = 1.0
+"""For the word that a document was saved, where the answer overtook it."""
+_MOST_REASON = 200
+_MOST_NAMES = 10
+
+SAVED, RUN_ANYWAY, CANCEL = "Saved, go on", "Run anyway", "Cancel"
+
+
+@dataclass
+class ClientEditor:
+    """The editor at the other end of the door, as it describes itself in `initialize`.
+
+    `told` is what it tells of diagnostics.
+    """
+
+    documents: LanguageServer
+    door: Door
+    position_encoding: Encoding = "utf-16"
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    options: ClientOptions | None = None
+    told: EditorDiagnostics = field(init=False)
+    focus: Focus | None = None
+    _pending: list["_Pending"] = field(default_factory=list)
+    _has_ended: bool = False
+    _locks: WeakValueDictionary[Path, anyio.Lock] = field(default_factory=WeakValueDictionary)
+
+    def __post_init__(self) -> None:
+        self.told = EditorDiagnostics(self.door, self.documents)
+
+    def open(self, capabilities: dict[str, Any], options: ClientOptions | None) -> None:
+        """Take what `initialize` says."""
+        self.capabilities = capabilities
+        self.options = self.told.options = options
+        self.position_encoding = position_encoding(capabilities)
+
+    def look(self, params: FocusParams) -> None:
+        """`agentd/focus`: the user looks there now."""
+        self.focus = None
+        if params.uri is not None:
+            focus = Focus(params.uri, file_of(params.uri), visible=_lines(params.visible))
+            if params.selection is not None and params.selection.start == params.selection.end:
+                self.focus = replace(focus, cursor=params.selection.start.line)
+            else:
+                self.focus = replace(focus, selected=_lines(params.selection))
+
+    # --- documents --------------------------------------------------------------------------------
+
+    async def document(self, path: Path) -> OpenDocument | None:
+        """The open document of a file."""
+        return await self.documents.document(path)
+
+    async def other(self, uri: str) -> OpenDocument | None:
+        """The open document of a URI that is no file."""
+        return await self.documents.other(uri)
+
+    async def dirty_paths(self) -> tuple[Path, ...]:
+        """The files whose documents differ from what is on disk."""
+        return await self.documents.dirty_paths()
+
+    # --- edits ------------------------------------------------------------------------------------
+
+    @property
+    def can_edit(self) -> bool:
+        """Whether the client takes `workspace/applyEdit`."""
+        return self._capability("applyEdit") is True
+
+    async def apply(self, edit: BufferEdit) -> EditOutcome:
+        """Change an open document; see `workspace.editor.Editor`."""
+        lock = self._locks.get(edit.path)
+        if lock is None:
+            lock = self._locks[edit.path] = anyio.Lock()
+        async with lock:
+            outcome: EditOutcome = NotApplied("it was not tried")
+            # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
+            with CancelScope(shield=True):
+                outcome = await self._apply(edit)
+            return outcome
+
+    async def _apply(self, edit: BufferEdit) -> EditOutcome:
+        document = await self.documents.document(edit.path)
+        if document is None:
+            return NotApplied("it was closed in the editor just now", stale=True)
+        if document.text != edit.before:
+            return NotApplied("it was changed in the editor just now", stale=True)
+        if self._has_ended:
+            return NotApplied("the daemon is ending")
+        # In a thread, as it takes a moment for a large document.
+        params = await anyio.to_thread.run_sync(self._workspace_edit, edit, document)
+        if self.documents.text(edit.path) != edit.before:
+            return NotApplied("it was changed in the editor just now", stale=True)
+        pending = _Pending(edit, self.documents.text)
+        self._pending.append(pending)
+        with self.documents.watched(pending.look):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._send, pending, params)
+                with anyio.move_on_after(EDIT_SECONDS):
+                    await pending.decided.wait()
+                    with anyio.move_on_after(_ANSWER_SECONDS):
+                        await pending.answered.wait()
+                tasks.cancel_scope.cancel()
+        self._pending.remove(pending)
+        return pending.outcome()
+
+    def end(self) -> None:
+        """The daemon ends: wait for no edit any more."""
+        self._has_ended = True
+        for pending in self._pending:
+            pending.give_up()
+
+    async def _send(self, pending: "_Pending", params: dict[str, Any]) -> None:
+        try:
+            answer = await self.door.ask("workspace/applyEdit", params)
+        except ClientError as error:
+            pending.take_answer(_refusal(str(error)))
+            return
+        if isinstance(answer, dict) and answer.get("applied") is True:
+            pending.take_answer(None)
+            return
+        reason = answer.get("failureReason") if isinstance(answer, dict) else None
+        pending.take_answer(_refusal(reason if isinstance(reason, str) else ""))
+
+    def _workspace_edit(self, edit: BufferEdit, document: OpenDocument) -> dict[str, Any]:
+        edits = text_edits(edit.before, edit.after, self.position_encoding)
+        if self._capability("workspaceEdit", "documentChanges") is not True:
+            return {"label": edit.label, "edit": {"changes": {document.uri: edits}}}
+        whole: dict[str, Any] = {}
+        if isinstance(self._capability("workspaceEdit", "changeAnnotationSupport"), dict):
+            edits = [{**each, "annotationId": "agentd"} for each in edits]
+            whole["changeAnnotations"] = {"agentd": {"label": edit.label, "needsConfirmation": False}}
+        named = {"uri": document.uri, "version": document.version}
+        whole["documentChanges"] = [{"textDocument": named, "edits": edits}]
+        return {"label": edit.label, "edit": whole}
+
+    def _capability(self, *names: str) -> Any:
+        found: Any = self.capabilities.get("workspace")
+        for name in names:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
+
+    # --- diagnostics ------------------------------------------------------------------------------
+
+    async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
+        """What is known to be wrong in these files, or in all."""
+        return await self.told.known(paths)
+
+    async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
+        """The diagnostics of a document's present text."""
+        return await self.told.fresh(path, since)
+
+    # --- saving -----------------------------------------------------------------------------------
+
+    async def save(self, paths: Sequence[Path]) -> Saving:
+        """Have documents saved; see `workspace.editor.Editor`."""
+        uris = [document.uri if (document := await self.document(path)) else uri_of(path) for path in paths]
+        if self.options is None or not self.options.save:
+            return await self._ask_to_save(paths)
+        failed: dict[str, str] = {}
+        wish = DocumentSaveParams(uris=tuple(uris))
+        try:
+            with anyio.move_on_after(SAVE_SECONDS) as scope:
+                failed = _failed(await self.door.ask("agentd/document/save", wish))
+                scope.deadline = anyio.current_time() + _TOLD_SECONDS
+                await self._until_saved(
+                    [path for path, uri in zip(paths, uris, strict=True) if uri not in failed]
+                )
+        except ClientError as error:
+            log.warning("the editor did not save: %s", error)
+        by_uri = dict(zip(uris, paths, strict=True))
+        return Saving(failed=tuple((by_uri[uri], why) for uri, why in failed.items() if uri in by_uri))
+
+    async def _ask_to_save(self, paths: Sequence[Path]) -> Saving:
+        """Ask the user; that all are saved is an answer, too."""
+        names = "\n".join(shown(str(path)) for path in paths[:_MOST_NAMES])
+        more = f"\nand {len(paths) - _MOST_NAMES} more" if len(paths) > _MOST_NAMES else ""
+        files, them = ("1 file", "it") if len(paths) == 1 else (f"{len(paths)} files", "them")
+        params = {
+            "type": 3,  # MessageType.Info
+            "message": f"Save {files} so that the command sees {them}:\n{names}{more}",
+            "actions": [{"title": title} for title in (SAVED, RUN_ANYWAY, CANCEL)],
+        }
+        answers: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                try:
+                    answers.append(await self.door.ask("window/showMessageRequest", params))
+                except ClientError as error:
+                    log.warning("no answer to the question to save: %s", error)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(ask)
+            await self._until_saved(paths)
+            tasks.cancel_scope.cancel()
+        title = answers[0].get("title") if answers and isinstance(answers[0], dict) else None
+        return Saving(cancelled=title == CANCEL)
+
+    async def _until_saved(self, paths: Sequence[Path]) -> None:
+        """Wait until none of these documents is dirty."""
+        news = anyio.Event()
+
+        def tell() -> None:
+            news.set()
+
+        with self.documents.watched(tell):
+            while set(paths) & set(await self.documents.dirty_paths()):
+                await news.wait()
+                news = anyio.Event()
+
+
+class _Pending:
+    """An edit that was sent, and what is heard of it."""
+
+    def __init__(self, edit: BufferEdit, text: Callable[[Path], str | None]) -> None:
+        self.decided = anyio.Event()
+        self.answered = anyio.Event()
+        self._edit = edit
+        self._text = text
+        self._made: str | None = None
+        self._refusal: str | None = None
+
+    def look(self) -> None:
+        """A document has changed; this one has perhaps the text that it should have."""
+        if self.decided.is_set():
+            return
+        text = self._text(self._edit.path)
+        if text is not None and _is_as_wanted(text, self._edit):
+            self._made = text
+        if text is None or self._made is not None:
+            self.decided.set()
+
+    def take_answer(self, refusal: str | None) -> None:
+        """The editor has answered; None is its word that it did it, for which there is no proof yet."""
+        if refusal is not None:
+            self._refusal = refusal
+            self.decided.set()
+        self.answered.set()
+
+    def give_up(self) -> None:
+        """Nobody has the time to wait."""
+        self.decided.set()
+        self.answered.set()
+
+    def outcome(self) -> EditOutcome:
+        """What came of it, as far as it is known by now."""
+        now = self._text(self._edit.path)
+        if self._made is not None and now is not None:
+            return Applied(self._made, now)
+        if self._refusal is not None and now is not None:
+            return NotApplied(self._refusal)
+        if now == self._edit.before:
+            said = (
+                "the editor says that it made the edit, but"
+                if self.answered.is_set()
+                else "the editor did not answer, and"
+            )
+            return NotApplied(f"{said} its text was the same after {EDIT_SECONDS:g} s")
+        return ChangedOtherwise(now)
+
+
+def _is_as_wanted(text: str, edit: BufferEdit) -> bool:
+    """Whether an editor has made the edit: some have line ends of their own, and always one at the end."""
+    if text == edit.before:
+        return False
+    return any(same_lines(text, wanted) for wanted in (edit.after, edit.after + "\n"))
+
+
+def _refusal(reason: str) -> str:
+    """What the editor says, which is for the model and not to be believed to be short."""
+    said = " ".join(visible(reason).split())[:_MOST_REASON]
+    return f"the editor refused the edit ({said})" if said else "the editor refused the edit"
+
+
+def _lines(chosen: Range | None) -> tuple[int, int] | None:
+    """The first and the last line of a range; one that ends before a line's first character leaves it out."""
+    if chosen is None:
+        return None
+    start, end = chosen.start, chosen.end
+    return start.line, max(start.line, end.line - (end.character == 0 and end.line > start.line))
+
+
+def _failed(answer: Any) -> dict[str, str]:
+    """The files that an answer to `agentd/document/save` says were not saved, and why."""
+    failed = answer.get("failed") if isinstance(answer, dict) else None
+    return {
+        each["uri"]: " ".join(visible(str(each.get("reason") or "")).split())[:_MOST_REASON]
+        for each in (failed if isinstance(failed, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("uri"), str)
+    }

@@ -1,0 +1,115 @@
+"""Changing a file in the editor, where it is open: the disk is left to the user's own saving."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import anyio.to_thread
+from anyio import CancelScope
+
+from agentd.tools.base import ToolContext, ToolResult
+from agentd.tools.findings import told_after
+from agentd.tools.read_file import render
+from agentd.workspace.editor import Applied, BufferEdit, ChangedOtherwise, NotApplied, OpenDocument
+from agentd.workspace.files import Snapshot
+from agentd.workspace.held import Held
+from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.seen import digest
+from agentd.workspace.text import lines_of
+
+_AROUND = 3
+_MOST_LINES = 40
+
+
+@dataclass(frozen=True)
+class BufferChange:
+    """New text for an open document, and how that is `told` to the model and the user."""
+
+    held: Held
+    document: OpenDocument
+    text: str
+    told: str
+
+
+class _NotDone(WorkspaceError):
+    """Ends a checkpoint's context, so that it takes the change back."""
+
+    def __init__(self, outcome: NotApplied | ChangedOtherwise) -> None:
+        super().__init__("stale", "the editor did not make the change")
+        self.outcome = outcome
+
+
+async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange) -> ToolResult | None:
+    """Have the editor make the change. None where the document was another one by then, and nothing was sent.
+
+    Raises WorkspaceError where what it was before cannot be kept.
+    """
+    before, shown = wanted.document.text, wanted.held.shown(wanted.text)
+    edit = BufferEdit(place.path, before, shown, f"agentd: {wanted.told.rstrip('.')}")
+    after = wanted.held.saved(shown)
+    known = await context.editor.diagnostics([place.path])
+    try:
+        async with _kept(context, place, wanted.held.snapshot, after):
+            outcome = await context.editor.apply(edit)
+            if not isinstance(outcome, Applied):
+                raise _NotDone(outcome)
+            # Its line ends may be the editor's own, and what it has now is what can be brought back.
+            really = wanted.held.saved(outcome.text)
+    except _NotDone as done:
+        return _failed(context, place, wanted, done.outcome)
+    if really != after and wanted.held.snapshot is not None:
+        async with _kept(context, place, Snapshot(after, wanted.held.snapshot.status), really):
+            pass
+    context.seen.note(place.path, digest(really))
+    note = " The change is in the editor, where the file is open, and not saved yet."
+    if outcome.now != outcome.text:
+        note += " The user has typed in it since: read it again before you change it again."
+    return ToolResult.text(wanted.told + note + await told_after(context, place, known))
+
+
+@asynccontextmanager
+async def _kept(
+    context: ToolContext, place: Place, before: Snapshot | None, after: bytes
+) -> AsyncIterator[None]:
+    """The checkpoint of a change that is made on the event loop; its own work is done in a thread."""
+    checkpoint = context.checkpoint.changing(place, before, after)
+    await anyio.to_thread.run_sync(checkpoint.__enter__)
+    try:
+        yield
+    except BaseException as error:
+        with CancelScope(shield=True), suppress(type(error)):  # it raises again what it is given
+            await anyio.to_thread.run_sync(checkpoint.__exit__, type(error), error, error.__traceback__)
+        raise
+    await anyio.to_thread.run_sync(checkpoint.__exit__, None, None, None)
+
+
+def _failed(
+    context: ToolContext, place: Place, wanted: BufferChange, outcome: NotApplied | ChangedOtherwise
+) -> ToolResult | None:
+    if isinstance(outcome, NotApplied):
+        if outcome.stale:
+            return None
+        return ToolResult.error(
+            f"'{place.shown}' was not changed: {outcome.reason}. It is open in the user's editor; read it "
+            "again before you repeat the change."
+        )
+    context.seen.forget([place.path])
+    if outcome.now is None:
+        return ToolResult.error(
+            f"'{place.shown}' was closed in the editor while it was changed, and whether the change was kept "
+            "is not known. Read it again."
+        )
+    return ToolResult.error(
+        f"'{place.shown}' was changed by the user at the same moment, so it is not as you wanted it. Read it "
+        f"again before you change it again. That part is now:\n{_region(place, wanted.text, outcome.now)}"
+    )
+
+
+def _region(place: Place, wanted: str, now: str) -> str:
+    """The lines in which a text is not the wanted one, with some around them, as read_file shows them."""
+    old, new = lines_of(wanted), lines_of(now)
+    same = min(len(old), len(new))
+    start = next((index for index in range(same) if old[index] != new[index]), same)
+    tail = next((index for index in range(same - start) if old[-1 - index] != new[-1 - index]), same - start)
+    first = max(start - _AROUND, 0)
+    return render(place.given, new, first, min(len(new) - tail + _AROUND - first, _MOST_LINES)).text

@@ -1,0 +1,159 @@
+"""Running the user's checkers, in the sandbox where there is one, and reading what they print."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from agentd.config.checker_settings import Checker
+from agentd.protocol.documents import Diagnostic
+from agentd.protocol.messages import Position, Range
+from agentd.workspace.command import CommandError, CommandResult
+from agentd.workspace.process import Processes
+from agentd.workspace.sandbox import Sandbox, SandboxError, enclosed
+from agentd.workspace.spills import Spill
+
+_MOST_BYTES = 8 * 1024 * 1024
+_LAST_LINES = 5
+_LAST_CHARACTERS = 600
+_SEVERITIES = {"error": 1, "fatal error": 1, "warning": 2, "info": 3, "information": 3, "note": 3, "hint": 4}
+_GNU = re.compile(
+    r"(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? ?"
+    r"(?:(?P<severity>fatal error|error|warning|note|info|hint):)? ?(?P<message>.+)"
+)
+_TSC = re.compile(
+    r"(?P<file>[^\n(]+)\((?P<line>\d+),(?P<column>\d+)\): (?P<severity>error|warning) (?P<code>TS\d+): "
+    r"(?P<message>.+)"
+)
+
+Found = dict[Path, list[Diagnostic]]
+
+
+class CheckerError(Exception):
+    """Why a checker told nothing, in words for the model."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A diagnostic and the file it is of, as the checker names it. `line` and `column` are from 1."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    severity: int | None = None
+    code: str | None = None
+
+
+async def check(
+    checker: Checker,
+    root: Path,
+    environment: Mapping[str, str],
+    processes: Processes,
+    sandbox: Sandbox | None,
+    spill: Spill | None = None,
+) -> Found:
+    """What a checker finds in a workspace folder, by file. `spill` keeps output that is long.
+
+    Raises `CheckerError` where it does not run, does not end in time or prints something else.
+    """
+    try:
+        has_sandbox = sandbox is not None and (await sandbox.status()).works
+        enclosure = await sandbox.enclose(root) if sandbox is not None and has_sandbox else None
+        jailed = enclosed(enclosure, checker.command, root, environment)
+        result = await processes.run(
+            jailed.argv, cwd=root, env=jailed.env, timeout=checker.timeout_s, spill=spill, jail=jailed.jail
+        )
+    except (CommandError, SandboxError) as error:
+        raise CheckerError(f"{checker.name} did not run: {error}") from error
+    if result.timed_out:
+        raise CheckerError(f"{checker.name} was stopped after {checker.timeout_s} s.")
+    text = result.text
+    if result.truncated:
+        text = await anyio.to_thread.run_sync(_whole, checker, spill, abandon_on_cancel=True)
+    return _read(checker, root, text, result)
+
+
+def _whole(checker: Checker, spill: Spill | None) -> str:
+    if spill is None or spill.path is None or spill.size > _MOST_BYTES:
+        raise CheckerError(f"{checker.name} printed more than can be read.")
+    return spill.path.read_bytes().decode("utf-8", "replace")
+
+
+def _read(checker: Checker, root: Path, text: str, result: CommandResult) -> Found:
+    try:
+        findings = list(_READERS[checker.format](text))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckerError(_odd(checker, text, result)) from error
+    if not findings and result.exit_code != 0:
+        raise CheckerError(_odd(checker, text, result))
+    found: Found = {}
+    for finding in findings:
+        path = Path(os.path.realpath(root / finding.file))
+        found.setdefault(path, []).append(_diagnostic(finding, checker.name))
+    return found
+
+
+def _odd(checker: Checker, text: str, result: CommandResult) -> str:
+    last = "\n".join(text.strip().splitlines()[-_LAST_LINES:])[-_LAST_CHARACTERS:]
+    ending = f"exit code {result.exit_code}" if result.exit_code is not None else f"signal {result.signal}"
+    return f"{checker.name} ended with {ending}, and what it printed is not what was expected:\n{last}"
+
+
+def _diagnostic(finding: Finding, source: str) -> Diagnostic:
+    start = Position(line=max(finding.line - 1, 0), character=max(finding.column - 1, 0))
+    return Diagnostic(
+        range=Range(start=start, end=start),
+        message=finding.message,
+        severity=finding.severity,
+        code=finding.code,
+        source=source,
+    )
+
+
+# --- what they print ------------------------------------------------------------------------------
+
+
+def _json(text: str) -> Any:
+    """The first JSON array of a text: some programs print a word or two around it."""
+    return json.JSONDecoder().raw_decode(text, text.index("["))[0]
+
+
+def _ruff(text: str) -> Iterator[Finding]:
+    for each in _json(text):
+        at = each["location"] or {"row": 1, "column": 1}
+        severity = _SEVERITIES.get(each.get("severity") or "error", 1)
+        yield Finding(each["filename"], at["row"], at["column"], each["message"], severity, each["code"])
+
+
+def _eslint(text: str) -> Iterator[Finding]:
+    for file in _json(text):
+        for each in file["messages"]:
+            at = each.get("line") or 1, each.get("column") or 1
+            severity = 1 if each["severity"] == 2 else 2
+            yield Finding(file["filePath"], *at, each["message"], severity, each.get("ruleId"))
+
+
+def _lines(form: re.Pattern[str]) -> Callable[[str], Iterator[Finding]]:
+    def read(text: str) -> Iterator[Finding]:
+        for line in text.splitlines():
+            if (match := form.fullmatch(line.rstrip())) is not None:
+                said = match.groupdict()
+                severity = _SEVERITIES.get(said.get("severity") or "error")
+                at = int(said["line"]), int(said.get("column") or 1)
+                yield Finding(said["file"], *at, said["message"], severity, said.get("code"))
+
+    return read
+
+
+_READERS: dict[str, Callable[[str], Iterator[Finding]]] = {
+    "ruff": _ruff,
+    "eslint": _eslint,
+    "tsc": _lines(_TSC),
+    "gnu": _lines(_GNU),
+}

@@ -1,0 +1,142 @@
+"""Bringing files back in the editor, where they are open: its undo holds it, and the disk is the user's own.
+
+The rules are those of `restoring.py`. A later daemon could not find a buffer again, so nothing is written
+down to be taken back then: where the daemon dies in the midst, the editor's undo is the way back.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+
+from agentd.workspace.checkpoints import Checkpoints
+from agentd.workspace.editor import Applied, BufferEdit, Editor
+from agentd.workspace.file_states import Change, FileState, same_content, state_of
+from agentd.workspace.files import Snapshot
+from agentd.workspace.held import Held, held
+from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.restoring import (
+    CHANGED_BETWEEN,
+    CHANGED_SINCE,
+    NOT_KEPT,
+    UNSAVED,
+    Restoration,
+    Wanted,
+)
+from agentd.workspace.text import BinaryContent, decode
+
+log = logging.getLogger(__name__)
+
+_LABEL = "agentd: go back"
+_NOTHING = Held(None, None)
+
+
+@dataclass(frozen=True)
+class BufferStep(Restoration):
+    """What is to be done to the document of a file; `found` is what it holds, `text` what it is to hold."""
+
+    found: Held = _NOTHING
+    text: str = ""
+
+
+async def plan_buffers(
+    editor: Editor, checkpoints: Checkpoints, root: Path, wants: Iterable[Wanted]
+) -> tuple[list[BufferStep], list[Wanted]]:
+    """What has to be done in the editor, and the files that are to be seen to on the disk."""
+    steps, others = [], []
+    for want in wants:
+        place = Place(root, want.parts, "/".join(want.parts))
+        found = await _in_editor(editor, place)
+        if found is None or (want.before is None and found.document is not None and not found.document.dirty):
+            others.append(want)
+        elif (step := await anyio.to_thread.run_sync(_plan, checkpoints, place, want, found)) is not None:
+            steps.append(step)
+    return steps, others
+
+
+async def _in_editor(editor: Editor, place: Place) -> Held | None:
+    """What the document of a file holds, None where the file is not open or the disk is right."""
+    if not editor.can_edit or await editor.document(place.path) is None:
+        return None
+    try:
+        found = await held(editor, place)
+    except WorkspaceError:
+        return None
+    return found if found.document is not None else None
+
+
+def _plan(checkpoints: Checkpoints, place: Place, want: Wanted, found: Held) -> BufferStep | None:
+    now, to = state_of(found.snapshot), want.before
+    if same_content(now, to):
+        return None
+    data = b"" if to is None else checkpoints.content(to)
+    conflict = None
+    if not any(same_content(now, each) for each in want.expected):
+        conflict = CHANGED_SINCE
+    elif not want.is_whole:
+        conflict = CHANGED_BETWEEN
+    elif to is None and place.path.exists():
+        conflict = UNSAVED
+    elif data is None:
+        conflict = NOT_KEPT
+    text = ""
+    if conflict is None and data is not None:
+        try:
+            text = found.shown(decode(data).text)
+        except BinaryContent:
+            conflict = CHANGED_SINCE
+    return BufferStep(place, found.snapshot, to and FileState(to.digest), 0, conflict, found, text)
+
+
+class Buffers:
+    """The documents that one rewind brings back: all of them, or none."""
+
+    def __init__(self, editor: Editor, checkpoints: Checkpoints, rewind_id: str) -> None:
+        self._editor = editor
+        self._checkpoints = checkpoints
+        self._rewind_id = rewind_id
+        self._done: list[tuple[BufferStep, str]] = []  # and the text that the editor has since
+
+    async def restore(self, steps: Sequence[BufferStep]) -> None:
+        """Do it. Raises WorkspaceError or OSError; then `take_back` is to be called."""
+        for step in steps:
+            assert step.found.document is not None
+            before = step.found.document.text
+            change = step.change(self._rewind_id)
+            await self._record([change], step.now)
+            outcome = await self._editor.apply(BufferEdit(step.place.path, before, step.text, _LABEL))
+            if not isinstance(outcome, Applied):
+                await self._record([self._reversed(change)])
+                raise WorkspaceError("stale", f"'{step.place.shown}' could not be changed in the editor.")
+            self._done.append((step, outcome.now))
+            really = state_of(Snapshot(step.found.saved(outcome.text), step.now.status)) if step.now else None
+            if really is not None and not same_content(really, change.after):
+                await self._record(
+                    [Change(self._rewind_id, change.parts, change.after, really, is_rewind=True)]
+                )
+
+    async def take_back(self) -> None:
+        """Undo what was done. One that cannot be undone is the user's by now, and stays."""
+        for step, text in reversed(self._done):
+            assert step.found.document is not None
+            edit = BufferEdit(step.place.path, text, step.found.document.text, _LABEL)
+            if isinstance(await self._editor.apply(edit), Applied):
+                try:
+                    await self._record([self._reversed(step.change(self._rewind_id))])
+                except OSError as error:
+                    log.warning("that a rewind was taken back could not be noted: %s", error)
+            else:
+                log.warning("a document that a rewind has changed could not be brought back")
+        self._done.clear()
+
+    def _reversed(self, change: Change) -> Change:
+        return Change(self._rewind_id, change.parts, change.after, change.before, is_rewind=True)
+
+    async def _record(self, changes: Sequence[Change], now: Snapshot | None = None) -> None:
+        contents = {}
+        if now is not None and (state := state_of(now)) is not None:
+            contents[state.digest] = now.data
+        await anyio.to_thread.run_sync(partial(self._checkpoints.record, changes, contents))

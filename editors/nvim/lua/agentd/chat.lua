@@ -1,0 +1,320 @@
+--- The chat: a split that shows a view as it changes, and a small one below it to write in.
+local config = require("agentd.config")
+local render = require("agentd.render")
+
+local M = { view = nil, send = function() end, cancel = function() end }
+
+local space = vim.api.nvim_create_namespace("agentd")
+local FLUSH_MS = 30 -- changes are drawn together: a model writes faster than a screen is read
+
+local buffers = { chat = nil, prompt = nil }
+local drawn = {} -- what stands in the buffer, item by item, as `render` gives it; the footer last
+local dirty, all_dirty, scheduled = {}, true, false
+local folded_in = {} -- window -> whether what is drawn has its folds there
+
+local function highlights()
+  local links = {
+    AgentdUser = "Title",
+    AgentdThinking = "Comment",
+    AgentdToolrunning = "Special",
+    AgentdToolasking = "WarningMsg",
+    AgentdTooldone = "Function",
+    AgentdToolfailed = "DiagnosticError",
+  }
+  for group, target in pairs(links) do
+    vim.api.nvim_set_hl(0, group, { link = target, default = true })
+  end
+end
+
+local function is_valid(buf)
+  return buf ~= nil and vim.api.nvim_buf_is_valid(buf)
+end
+
+local function map(buf, mode, key, run, desc)
+  if key and key ~= "" then
+    vim.keymap.set(mode, key, run, { buffer = buf, nowait = true, desc = "agentd: " .. desc })
+  end
+end
+
+local function scratch(name, filetype)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buf, name)
+  vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = "nofile", "hide", false
+  vim.bo[buf].filetype = filetype
+  return buf
+end
+
+--- The buffer in which the conversation stands.
+function M.buffer()
+  if not is_valid(buffers.chat) then
+    highlights()
+    buffers.chat = scratch("agentd://chat", "markdown")
+    vim.bo[buffers.chat].modifiable = false
+    vim.bo[buffers.chat].undolevels = -1
+    pcall(vim.treesitter.start, buffers.chat, "markdown")
+    map(buffers.chat, "n", config.options.keys.close, M.close, "close the chat")
+    map(buffers.chat, "n", config.options.keys.cancel, function()
+      M.cancel()
+    end, "cancel the running prompt")
+    map(buffers.chat, "n", "i", M.focus, "write a prompt")
+    drawn, all_dirty = {}, true
+  end
+  return buffers.chat
+end
+
+--- The buffer in which prompts are written.
+function M.prompt_buffer()
+  if not is_valid(buffers.prompt) then
+    local buf = scratch("agentd://prompt", "agentd")
+    buffers.prompt = buf
+    vim.bo[buf].omnifunc = "v:lua.require'agentd.complete'.omnifunc"
+    local keys = config.options.keys
+    map(buf, "n", keys.send, M.submit, "send the prompt")
+    map(buf, "i", keys.send_insert, M.submit, "send the prompt")
+    map(buf, "n", keys.cancel, function()
+      M.cancel()
+    end, "cancel the running prompt")
+    map(buf, "n", keys.close, M.close, "close the chat")
+    for _, trigger in ipairs({ "@", "/" }) do
+      map(buf, "i", trigger, function()
+        require("agentd.complete").trigger(trigger)
+      end, "complete")
+    end
+  end
+  return buffers.prompt
+end
+
+--- Sends what was written.
+function M.submit()
+  local buf = M.prompt_buffer()
+  local text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), "\n")
+  if vim.trim(text) ~= "" then
+    vim.api.nvim_buf_set_lines(buf, 0, -1, false, {})
+    M.send(text)
+  end
+end
+
+local function window_of(buf)
+  return is_valid(buf) and vim.fn.win_findbuf(buf)[1] or nil
+end
+
+--- Puts a text into the prompt's buffer, in front of what stands there.
+function M.give_back(text)
+  local buf = M.prompt_buffer()
+  local there = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local lines = render.lines(text)
+  if #there > 1 or there[1] ~= "" then
+    vim.list_extend(lines, there)
+  end
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+end
+
+local function dress(win)
+  local set = vim.wo[win]
+  set.wrap, set.linebreak, set.number, set.relativenumber, set.signcolumn = true, true, false, false, "no"
+  set.foldmethod, set.foldenable = "manual", true
+  set.foldtext = "v:lua.require'agentd.chat'.foldtext()"
+  set.winbar = "%#Title# agentd %*%{get(b:,'agentd_status','')}"
+end
+
+local function open_window(position, size)
+  if position == "tab" then
+    vim.cmd.tabnew()
+    vim.api.nvim_win_set_buf(0, M.buffer())
+    return vim.api.nvim_get_current_win()
+  end
+  local options = { split = position, win = -1 }
+  options[position == "below" and "height" or "width"] = size
+  return vim.api.nvim_open_win(M.buffer(), false, options)
+end
+
+--- Opens the chat; the user's place stays where it is, but with `focus`.
+function M.open(focus)
+  local chat = config.options.chat
+  local win = window_of(M.buffer())
+  if not win then
+    local whole = chat.position == "below" and vim.o.lines or vim.o.columns
+    win = open_window(chat.position, chat.width < 1 and math.floor(whole * chat.width) or chat.width)
+    dress(win)
+  end
+  if not window_of(buffers.prompt) then
+    local below = vim.api.nvim_open_win(M.prompt_buffer(), false, { split = "below", win = win, height = chat.prompt_height })
+    vim.wo[below].winfixheight, vim.wo[below].number, vim.wo[below].wrap = true, false, true
+    vim.wo[below].winbar = "%#Comment# prompt: " .. config.options.keys.send .. " sends %*"
+  end
+  M.redraw()
+  if focus then
+    M.focus()
+  end
+end
+
+--- Goes to where prompts are written.
+function M.focus()
+  local win = window_of(M.prompt_buffer())
+  if win then
+    vim.api.nvim_set_current_win(win)
+    vim.cmd.startinsert()
+  end
+end
+
+--- Closes the windows; the session goes on.
+function M.close()
+  for _, buf in pairs(buffers) do
+    for _, win in ipairs(is_valid(buf) and vim.fn.win_findbuf(buf) or {}) do
+      pcall(vim.api.nvim_win_close, win, true)
+    end
+  end
+end
+
+-- --- drawing ----------------------------------------------------------------------------------
+
+--- For 'foldtext': the first line, and how much lies below it.
+function M.foldtext()
+  local first = vim.fn.getline(vim.v.foldstart)
+  return ("%s  [%d lines]"):format(first, vim.v.foldend - vim.v.foldstart)
+end
+
+--- Remembers that an item has changed, nil for all, and draws soon.
+function M.touch(item)
+  if item then
+    dirty[item] = true
+  else
+    all_dirty = true
+  end
+  M.refresh()
+end
+
+--- Draws soon what stands around the items: state, to-do list, prompts that wait.
+function M.refresh()
+  if not scheduled then
+    scheduled = true
+    vim.defer_fn(M.redraw, FLUSH_MS)
+  end
+end
+
+local function replace(buf, first, old, new)
+  local same = 0
+  while same < #old and same < #new and old[same + 1] == new[same + 1] do
+    same = same + 1
+  end
+  if same < #old or same < #new then
+    vim.api.nvim_buf_set_lines(buf, first + same, first + #old, false, { unpack(new, same + 1) })
+  end
+end
+
+local function mark(buf, first, shown)
+  vim.api.nvim_buf_clear_namespace(buf, space, first, first + #shown.lines)
+  for _, at in ipairs(shown.marks) do
+    vim.api.nvim_buf_set_extmark(buf, space, first + at[1] - 1, 0, { line_hl_group = at[2] })
+  end
+end
+
+local function draw_all(buf, view)
+  vim.api.nvim_buf_clear_namespace(buf, space, 0, -1)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, {})
+  drawn, folded_in = {}, {}
+  local lines = {}
+  for _, item in ipairs(view.items) do
+    local shown = render.item(item)
+    shown.folded = {}
+    table.insert(drawn, shown)
+    vim.list_extend(lines, shown.lines)
+  end
+  table.insert(drawn, render.footer(view))
+  vim.list_extend(lines, drawn[#drawn].lines)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  local first = 0
+  for _, shown in ipairs(drawn) do
+    mark(buf, first, shown)
+    first = first + #shown.lines
+  end
+end
+
+local function draw_changed(buf, view)
+  local first = 0
+  local footer = table.remove(drawn)
+  for number, item in ipairs(view.items) do
+    local old = drawn[number]
+    if not old or dirty[item] then
+      local new = render.item(item)
+      new.folded = old and old.folded or {}
+      replace(buf, first, old and old.lines or {}, new.lines)
+      mark(buf, first, new)
+      drawn[number] = new
+    end
+    first = first + #drawn[number].lines
+  end
+  local new = render.footer(view)
+  replace(buf, first, footer.lines, new.lines)
+  table.insert(drawn, new)
+end
+
+local function fold(win, first, shown)
+  for _, at in ipairs(shown.folds) do
+    vim.cmd(("%d,%dfold"):format(first + at[1], first + at[2]))
+    if shown.is_open then
+      vim.cmd(("%dfoldopen"):format(first + at[1]))
+    end
+  end
+  shown.folded[win] = true
+end
+
+-- Folds are made once, when an item is complete, so that what the user opens stays open. They belong to windows.
+local function fold_settled(buf)
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    vim.api.nvim_win_call(win, function()
+      if not folded_in[win] then
+        folded_in[win] = true
+        vim.cmd("normal! zE")
+      end
+      local first = 0
+      for _, shown in ipairs(drawn) do
+        if shown.settled and not shown.folded[win] then
+          fold(win, first, shown)
+        end
+        first = first + #shown.lines
+      end
+    end)
+  end
+end
+
+local function at_end(buf)
+  local last = vim.api.nvim_buf_line_count(buf)
+  return vim.tbl_filter(function(win)
+    return vim.api.nvim_win_get_cursor(win)[1] >= last - 1
+  end, vim.fn.win_findbuf(buf))
+end
+
+--- Draws what has changed.
+function M.redraw()
+  scheduled = false
+  local view, buf = M.view, buffers.chat
+  if not view or not is_valid(buf) then
+    return
+  end
+  local following = at_end(buf)
+  vim.bo[buf].modifiable = true
+  if all_dirty or #drawn == 0 then
+    draw_all(buf, view)
+  else
+    draw_changed(buf, view)
+  end
+  vim.bo[buf].modifiable = false
+  dirty, all_dirty = {}, false
+  fold_settled(buf)
+  vim.b[buf].agentd_status = render.status(view)
+  for _, win in ipairs(following) do
+    vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })
+  end
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+--- Shows another view.
+function M.show(view)
+  all_dirty = all_dirty or M.view ~= view
+  M.view = view
+  M.buffer()
+  M.redraw()
+end
+
+return M

@@ -1,0 +1,157 @@
+--- Items of a view as lines of Markdown, with what is folded and highlighted. Nothing of Neovim's windows.
+local M = {}
+
+local MARKS = { running = "…", asking = "?", done = "✓", failed = "✗" }
+local SEVERITIES = { error = "Error", warning = "Warning", info = "Note", files = "Files" }
+
+--- A text as lines that a buffer takes: no line ends in them, and no control characters that would hide text.
+function M.lines(text)
+  text = text:gsub("\r\n?", "\n"):gsub("\27%[[%d;?]*%a", ""):gsub("[%z\1-\8\11-\31\127]", "·")
+  return vim.split(text, "\n", { plain = true })
+end
+
+--- Strips what would end a block of code too early: a fence longer than any in the text.
+local function fence(text)
+  local longest = 2
+  for run in text:gmatch("`+") do
+    longest = math.max(longest, #run)
+  end
+  return ("`"):rep(longest + 1)
+end
+
+local function code(into, text, language)
+  local mark = fence(text)
+  table.insert(into, mark .. language)
+  vim.list_extend(into, M.lines((text:gsub("\n$", ""))))
+  table.insert(into, mark)
+end
+
+local function duration(ms)
+  if not ms then
+    return ""
+  end
+  return ms < 1000 and (" (%d ms)"):format(ms) or (" (%.1f s)"):format(ms / 1000)
+end
+
+local function diff_marks(lines, first, marks)
+  for number = first, #lines do
+    local start = lines[number]:sub(1, 1)
+    local group = start == "+" and "DiffAdd" or start == "-" and "DiffDelete" or start == "@" and "DiffChange"
+    if group and not lines[number]:find("^[+-][+-][+-] ") then
+      table.insert(marks, { number, group })
+    end
+  end
+end
+
+local render = {}
+
+function render.user(item)
+  local lines = { "## You", "" }
+  vim.list_extend(lines, M.lines(item.text))
+  table.insert(lines, "")
+  return { lines = lines, marks = { { 1, "AgentdUser" } } }
+end
+
+function render.assistant(item)
+  local shown = { lines = {}, folds = {}, marks = {} }
+  for _, block in ipairs(item.blocks) do
+    if block.kind == "thinking" and vim.trim(block.text) ~= "" then
+      local first = #shown.lines + 1
+      table.insert(shown.lines, "▸ Thinking")
+      for _, line in ipairs(M.lines(block.text)) do
+        table.insert(shown.lines, "> " .. line)
+      end
+      table.insert(shown.folds, { first, #shown.lines })
+      table.insert(shown.marks, { first, "AgentdThinking" })
+    elseif block.kind == "text" then
+      vim.list_extend(shown.lines, M.lines(block.text))
+    end
+  end
+  if #shown.lines > 0 and shown.lines[#shown.lines] ~= "" then
+    table.insert(shown.lines, "")
+  end
+  return shown
+end
+
+function render.tool(item)
+  local head = ("▸ %s %s%s"):format(MARKS[item.state], M.lines(item.title)[1], duration(item.duration))
+  local shown = { lines = { head }, folds = {}, marks = { { 1, "AgentdTool" .. item.state } } }
+  local body = {}
+  if item.patch and item.patch ~= "" then
+    code(body, item.patch, "diff")
+    vim.list_extend(shown.lines, body)
+    diff_marks(shown.lines, 3, shown.marks)
+  elseif item.output ~= "" then
+    code(body, item.output, "")
+    vim.list_extend(shown.lines, body)
+  end
+  if #body > 0 then
+    table.insert(shown.folds, { 1, #shown.lines })
+  end
+  table.insert(shown.lines, "")
+  return shown
+end
+
+function render.notice(item)
+  local lines = M.lines(("%s: %s"):format(SEVERITIES[item.severity] or "Note", item.text))
+  for number, line in ipairs(lines) do
+    lines[number] = "*" .. line .. "*"
+  end
+  table.insert(lines, "")
+  local group = item.severity == "error" and "DiagnosticError" or item.severity == "warning" and "DiagnosticWarn"
+  return { lines = lines, marks = group and { { 1, group } } or {} }
+end
+
+--- Gives `{lines, folds = {{first, last}}, marks = {{line, group}}, settled, is_open}`, counted from 1, for an item
+--- of a view. `settled`: it will not change any more. `is_open`: its folds begin open, as for what edits did.
+function M.item(item)
+  local shown = render[item.kind](item)
+  shown.folds = shown.folds or {}
+  shown.settled = not item.open and item.state ~= "running" and item.state ~= "asking"
+  shown.is_open = item.patch ~= nil
+  return shown
+end
+
+--- What stands below all items: the to-do list and the prompts that wait.
+function M.footer(view)
+  local lines = {}
+  if #view.todo > 0 then
+    table.insert(lines, "## To do")
+    for _, todo in ipairs(view.todo) do
+      local box = todo.status == "completed" and "x" or todo.status == "in_progress" and "-" or " "
+      table.insert(lines, ("- [%s] %s"):format(box, M.lines(todo.text)[1]))
+    end
+    table.insert(lines, "")
+  end
+  if #view.queue > 0 then
+    table.insert(lines, "## Waiting")
+    for _, queued in ipairs(view.queue) do
+      local text = require("agentd.view").text_of(queued.prompt)
+      table.insert(lines, ("- %s: %s"):format(queued.kind, M.lines(text)[1]))
+    end
+    table.insert(lines, "")
+  end
+  return { lines = lines, folds = {}, marks = {} }
+end
+
+local function count(tokens)
+  return tokens < 1000 and tostring(tokens) or ("%.1fk"):format(tokens / 1000)
+end
+
+--- One line on the state of a session: what it does, model, mode, and what it used.
+function M.status(view)
+  local state = #view.pending > 0 and "asks" or view.compacting and "sums up" or view.running and "works" or "idle"
+  local parts = { state, view.info.model or "no model", view.info.mode }
+  local usage = view.usage
+  if usage then
+    local window = usage.contextWindow
+    local fill = window and (" (%d%%)"):format(math.floor(100 * usage.contextTokens / window)) or ""
+    table.insert(parts, count(usage.contextTokens) .. " tokens" .. fill)
+    if usage.cost then
+      table.insert(parts, ("$%.2f"):format(usage.cost.total))
+    end
+  end
+  return table.concat(parts, " · ")
+end
+
+return M

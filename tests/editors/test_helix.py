@@ -1,0 +1,153 @@
+"""Helix, which knows no plugins, in a terminal: all by LSP's own means."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from editors.places import DAEMON, Place, editor
+from wire.scripts import reply, tool
+
+SECONDS = 20.0
+KEY_SECONDS = 0.3
+"""Keys are typed no faster: what comes at once behind an Escape is, for a terminal, one key with Alt."""
+
+LANGUAGES = """
+[language-server.agentd]
+command = {command}
+args = {arguments}
+[[language]]
+name = "plain"
+scope = "text.plain"
+file-types = ["txt"]
+roots = []
+language-servers = ["agentd"]
+"""
+
+
+class Helix:
+    """A Helix with one file open, on a screen that can be read."""
+
+    def __init__(self, place: Place, text: str, mode: str, *responses: Any) -> None:
+        self.root = place.folder / "home"
+        self.file = self.root / "a.txt"
+        self.file.write_text(text)
+        script = place.folder / "script.json"
+        script.write_text(json.dumps(responses))
+        place.config.write_text(f'model = "scripted/{script}"\nmode = "{mode}"\ntrusted = ["{self.root}"]\n')
+        settings = place.folder / "CONFIG" / "helix" / "languages.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(LANGUAGES.format(command=json.dumps(DAEMON[0]), arguments=json.dumps(DAEMON[1:])))
+        self._socket = place.folder / "tmux"
+        self._tmux(
+            "new-session", "-d", "-x", "110", "-y", "30", editor("helix"), "a.txt", env=place.environment
+        )
+
+    def _tmux(self, *arguments: str, env: dict[str, str] | None = None) -> str:
+        command = ["tmux", "-S", str(self._socket), "-f", "/dev/null", *arguments]
+        ran = subprocess.run(command, env=env, cwd=self.root, check=True, capture_output=True, text=True)
+        return ran.stdout
+
+    @property
+    def screen(self) -> str:
+        return self._tmux("capture-pane", "-p")
+
+    def press(self, *keys: str) -> None:
+        self._tmux("send-keys", *keys)
+
+    def wait(self, what: str, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + SECONDS
+        while not condition():
+            assert time.monotonic() < end, f"it did not happen: {what}\n{self.screen}"
+            time.sleep(0.05)
+
+    def shows(self, text: str) -> None:
+        self.wait(f"the screen shows {text}", lambda: text in self.screen)
+
+    def menu(self, title: str) -> None:
+        """Choose a code action by its title, once the daemon serves and offers it."""
+
+        def is_offered() -> bool:
+            self.press("Escape")
+            time.sleep(KEY_SECONDS)
+            self.press("Space", "a")
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                if any(title in line and "# agentd" not in line for line in self.screen.splitlines()):
+                    return True
+                time.sleep(0.05)
+            return False
+
+        self.wait(f"the menu offers {title}", is_offered)
+        offered = [line for line in self.screen.splitlines() if "agentd: " in line and "# agentd" not in line]
+        at = next(number for number, line in enumerate(offered) if title in line)
+        for key in [*["Down"] * (at + 1), "Enter"]:
+            time.sleep(KEY_SECONDS)
+            self.press(key)
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+
+@pytest.fixture
+def helix(place: Place) -> Iterator[Callable[..., Helix]]:
+    opened: list[Helix] = []
+
+    def open_helix(text: str, mode: str, *responses: Any) -> Helix:
+        opened.append(Helix(place, text, mode, *responses))
+        opened[-1].shows(text.splitlines()[-1])
+        return opened[-1]
+
+    yield open_helix
+    for each in opened:
+        each.close()
+
+
+def made(root: Path) -> bool:
+    return (root / "made").exists()
+
+
+def test_a_comment_is_asked_by_the_menu_and_answered_on_the_screen(helix: Callable[..., Helix]) -> None:
+    screen = helix("# agentd: explain this\nlast\n", "ask", reply("It is a list."))
+    screen.menu("agentd: explain this")
+    screen.shows("It is a list.")
+
+
+def test_a_question_is_put_and_its_answer_obeyed(helix: Callable[..., Helix]) -> None:
+    screen = helix(
+        "# agentd: make it\n", "ask", reply(tool("bash", {"command": "touch made"})), reply("done")
+    )
+    screen.menu("agentd: make it")
+    screen.shows("touch made")
+    assert not made(screen.root)
+    screen.press("Enter")
+    screen.wait("the command ran", lambda: made(screen.root))
+
+
+def test_an_edit_lands_in_the_unsaved_buffer_and_is_undone_alone(helix: Callable[..., Helix]) -> None:
+    edit = {"file_path": "a.txt", "old_string": "three", "new_string": "THREE"}
+    responses = [
+        reply(tool("read_file", {"file_path": "a.txt"})),
+        reply(tool("edit_file", edit)),
+        reply("x", hang=True),
+    ]
+    screen = helix("# agentd: shout\ntwo\nthree\n", "edit", *responses)
+    screen.press("g", "e", "O", "typed", "Escape")
+    time.sleep(KEY_SECONDS)
+    screen.press("g", "g")
+    screen.menu("agentd: shout")
+    screen.shows("THREE")
+    assert screen.file.read_text() == "# agentd: shout\ntwo\nthree\n"
+    screen.press("u")
+    screen.shows("three")
+    assert "typed" in screen.screen
+
+
+def test_a_running_prompt_is_cancelled_from_the_menu(helix: Callable[..., Helix]) -> None:
+    screen = helix("# agentd: go on\n", "ask", reply("on and on", hang=True))
+    screen.menu("agentd: go on")
+    screen.menu("agentd: cancel the running prompt")
+    screen.wait("nothing runs any more", lambda: "Thinking" not in screen.screen)

@@ -1,0 +1,118 @@
+"""Going back, and looking at what was done, where files are open in the editor."""
+
+import pytest
+from wire.editing import CAPABILITIES, READ, SimulatedEditor, honest, replace, write
+from wire.harness import Daemon, Json
+from wire.home import Home
+from wire.rewinding import Author, edit, read, told
+
+TEXT = "one\ntwo\nthree\n"
+PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+
+
+@pytest.fixture(scope="module")
+def daemon(shared_home: Home) -> Daemon:
+    return shared_home.start("--allow-full", capabilities=CAPABILITIES)
+
+
+def author_of(editor: SimulatedEditor) -> Author:
+    return Author(editor.daemon, editor.home, editor.root)
+
+
+@pytest.mark.parametrize("on_disk", [TEXT, "older\n"])
+def test_a_rewind_is_made_in_the_editor_and_undone_there(
+    daemon: Daemon, shared_home: Home, on_disk: str
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT, on_disk=on_disk) as editor:
+        author = author_of(editor)
+        author.does("one", READ, replace("two", "2"))
+        assert author.ask("diff")["patch"] == PATCH
+        assert author.ask("original", promptId="one", uri=editor.uri) == {"text": TEXT}
+        assert told(author.rewind("one", dryRun=True)) == {"a.txt": "changed"}
+        assert editor.text != TEXT
+        assert told(author.rewind("one")) == {"a.txt": "changed"}
+        assert editor.text == TEXT
+        assert told(author.undo()) == {"a.txt": "changed"}
+        assert editor.text == "one\n2\nthree\n"
+        assert told(author.rewind("one")) == {"a.txt": "changed"}
+        assert editor.text == TEXT
+        assert editor.path.read_text() == on_disk, "which is the user's to save"
+        author.does("two", READ, replace("three", "3"))
+        assert editor.text == "one\ntwo\n3\n"
+
+
+def test_what_was_saved_meanwhile_goes_back_in_the_editor(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        author.does("one", READ, replace("two", "2"))
+        editor.save()
+        author.rewind("one")
+        assert (editor.text, editor.path.read_text()) == (TEXT, "one\n2\nthree\n")
+
+
+def test_what_was_saved_and_closed_goes_back_on_the_disk(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        author.does("one", READ, replace("two", "2"))
+        editor.save()
+        editor.close()
+        assert told(author.rewind("one")) == {"a.txt": "changed"}
+        assert editor.path.read_text() == TEXT
+
+
+def test_what_was_thrown_away_in_the_editor_is_as_it_was(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        author.does("one", READ, replace("two", "2"))
+        editor.close()
+        assert author.rewind("one")["files"] == []
+        assert editor.path.read_text() == TEXT
+
+
+def test_what_the_user_typed_since_is_a_conflict_and_stays(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        author.does("one", READ, replace("two", "2"))
+        editor.type(0, 0, "mine ")
+        assert told(author.rewind("one")) == {"a.txt": "conflict"}
+        assert editor.text == "mine one\n2\nthree\n"
+
+
+def test_an_editor_that_refuses_makes_a_rewind_fail_as_a_whole(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        (editor.root / "b.txt").write_text("b\n")
+        author.does("one", READ, replace("two", "2"), read("b.txt"), edit("b.txt", "b", "c"))
+        seq = author.chat.get()["seq"]
+
+        def refuses(editor: SimulatedEditor, request: Json) -> None:
+            editor.daemon.answer(request, {"applied": False})
+
+        editor.on_edit = refuses
+        error = author.refused("rewind", promptId="one", scope="files")
+        assert error["data"]["kind"] == "storage"
+        assert "'a.txt' could not be changed in the editor" in error["message"]
+        assert (editor.text, (editor.root / "b.txt").read_text()) == ("one\n2\nthree\n", "c\n")
+        assert author.chat.get()["seq"] == seq
+        editor.on_edit = honest
+        assert told(author.rewind("one")) == {"a.txt": "changed", "b.txt": "changed"}
+        assert (editor.text, (editor.root / "b.txt").read_text()) == (TEXT, "b\n")
+
+
+def test_a_buffer_without_a_file_is_empty_again(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, "", on_disk=False) as editor:
+        author = author_of(editor)
+        author.does("one", write("new\n"))
+        assert told(author.rewind("one")) == {"a.txt": "deleted"}
+        assert (editor.text, editor.path.exists()) == ("", False)
+        author.undo()
+        assert editor.text == "new\n"
+
+
+def test_a_file_that_was_made_and_saved_is_removed_again(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, "", on_disk=False) as editor:
+        author = author_of(editor)
+        author.does("one", write("new\n"))
+        editor.save()
+        assert told(author.rewind("one")) == {"a.txt": "deleted"}
+        assert not editor.path.exists()
