@@ -170,6 +170,24 @@ def test_a_child_has_its_parents_tools_but_task_or_fewer_where_it_is_given_fewer
     assert not (parent.root / "x").exists()
 
 
+def test_a_child_loads_skills_only_where_it_is_given_the_tool_for_them(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    root = shared_home.workspace()
+    folder = root / ".agentd" / "skills" / "greet"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: greet\ndescription: How to greet.\n---\nSay hello.\n")
+    jobs = [job("with", tools=["read_file", "skill"]), job("without", tools=["read_file"])]
+    parent = Parent(daemon, shared_home, jobs, *(of(n, reply("ok")) for n in ("with", "without")), root=root)
+    assert parent.run()["text"] == "all done"
+    tools = {
+        request["messages"][0]["content"][0]["text"]: (request["tools"], "How to greet." in request["system"])
+        for request in shared_home.model_requests("You are a sub-agent")
+    }
+    assert tools["Do job with."] == (["read_file", "skill"], True)
+    assert tools["Do job without."] == (["read_file"], False)
+
+
 @pytest.mark.parametrize(("name", "shown"), [("no_such_tool", "'no_such_tool'"), ("task", "'task'")])
 def test_a_tool_that_cannot_be_given_is_an_error_that_the_model_sees_and_nothing_begins(
     daemon: Daemon, shared_home: Home, name: str, shown: str
