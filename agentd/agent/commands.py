@@ -16,7 +16,7 @@ from typing import Any, Literal, cast, get_args
 
 from agentd.config import front_matter
 from agentd.config.front_matter import FrontMatterError
-from agentd.config.settings import MODEL_ID
+from agentd.config.provider_settings import MODEL_ID
 from agentd.config.toml_table import shown
 from agentd.config.workspace_settings import FOLDER as WORKSPACE_FOLDER
 from agentd.protocol.messages import Mode

@@ -324,8 +324,13 @@ async def _session(order: Order, client: "Client") -> tuple[str | None, str | No
 
 
 async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> None:
+    children: set[str] = set()  # their sessions' events are not shown: the call that runs them tells
     async with view.clock():
         async for note in run:
+            if note.event.type == "session_changed" and note.event.session.parent is not None:
+                children.add(note.session_id)
+            if note.session_id in children:
+                continue
             if note.event.type == "agent_start":
                 questions.mode = note.event.prompt.mode
             await view.show(note.event)
@@ -334,7 +339,7 @@ async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> N
 
 async def _print_json(run: "PromptRun", view: "RunView", questions: "Questions") -> None:
     async for params in run.raw():
-        if params["event"]["type"] == "agent_start":
+        if params["event"]["type"] == "agent_start" and params.get("promptId") == run.prompt_id:
             questions.mode = params["event"]["prompt"]["mode"]
         await view.answer.write(_json_line(params))
     await view.answer.write(_json_line({"type": "result", **run.result.model_dump(mode="json")}))

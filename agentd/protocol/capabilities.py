@@ -52,6 +52,7 @@ FEATURES: dict[str, Any] = {
     "fork": True,
     "rewind": True,
     "diff": True,
+    "subagents": True,
     "diagnostics": True,
     "save": True,
     "focus": True,

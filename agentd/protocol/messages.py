@@ -321,8 +321,19 @@ class PermissionOption(Wire):
     rule: str | None = absent()
 
 
+class ChildCall(Wire):
+    """A tool call of a child session."""
+
+    session_id: Id
+    tool_call_id: Id
+
+
 class PermissionRequest(Wire):
-    """A question to the user: may this tool call run?"""
+    """A question to the user: may this tool call run?
+
+    A question about a call of a child is its parent's, `tool_call_id` the call that runs the child, and
+    `child` the call it is about.
+    """
 
     session_id: Id
     prompt_id: Id
@@ -333,6 +344,7 @@ class PermissionRequest(Wire):
     kind: ToolKind
     subject: PermissionSubject
     options: Many[PermissionOption]
+    child: ChildCall | None = absent()
 
 
 # --- sessions -------------------------------------------------------------------------------------

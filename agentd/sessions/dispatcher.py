@@ -28,6 +28,7 @@ from agentd.protocol.methods import (
 )
 from agentd.sessions import built_in
 from agentd.sessions.compacting import Compacting
+from agentd.sessions.family import Family
 from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
@@ -53,7 +54,15 @@ Stop = Literal["aborted", "interrupted"]
 class Dispatcher:
     """Takes the prompts of one session."""
 
-    def __init__(self, root: Path, log: SessionLog, house: House, questions: Questions, shell: Shell) -> None:
+    def __init__(
+        self,
+        root: Path,
+        log: SessionLog,
+        house: House,
+        questions: Questions,
+        shell: Shell,
+        family: Family | None = None,
+    ) -> None:
         self.root = root
         self.run: Run | None = None
         self._log = log
@@ -66,7 +75,9 @@ class Dispatcher:
         self._queue = PromptQueue(log, self._submissions.gone, self._said)
         watch = PromptWatch(log.state.cut_prompts)
         self.checkpoints = Checkpoints.beside(log.path, house.checkpoint_bytes)
-        self._ground = Ground(root, log, house, questions, shell, watch, self._queue, self.checkpoints)
+        self._ground = Ground(
+            root, log, house, questions, shell, watch, self._queue, self.checkpoints, family or Family()
+        )
         self._rewinding = anyio.Lock()
 
     def knows(self, prompt_id: str) -> bool:

@@ -2,9 +2,9 @@
 
 A record is `{seq, time, promptId?, event, ...}` with beside the event what is never sent: the provider's own
 data of a message, what the model is shown of the user's words, the digest of a prompt, the model that a
-notice is about, what a compaction came to, the session as it stood behind a run or a compaction (for listing
-without reading it all). Each body is stored once: a tool result stands in its `tool_execution_end`, and the
-`message_end` that follows holds only its id, which `Reader` fills in again.
+notice is about, what a compaction or a call's children came to, the session as it stood behind a run or a
+compaction (for listing without reading it all). Each body is stored once: a tool result stands in its
+`tool_execution_end`, and the `message_end` that follows holds only its id, which `Reader` fills in again.
 """
 
 import functools
@@ -27,6 +27,7 @@ from agentd.protocol.events import (
 from agentd.protocol.messages import AssistantMessage, ResultBlock, ToolResultMessage, UserMessage
 from agentd.protocol.methods import PromptParams
 from agentd.protocol.wire import Id, Many, Wire
+from agentd.sessions.family import KEPT, Delegated
 
 
 class Shown(Wire):
@@ -189,6 +190,8 @@ class Reader:
         if not isinstance(prompt_id, str) and (prompt_id is not None or isinstance(event, AgentStart)):
             raise ValueError("a run without the id of its prompt")
         private: dict[str, Any] = {key: record[key] for key in _PRIVATE if key in record}
+        if KEPT in record:
+            private[KEPT] = Delegated.model_validate(record[KEPT])
         if private or "prompts" in record:
             _Private.model_validate(record)
         if "prompts" in record:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import anyio.lowlevel
 
 from agentd.agent.commands import stricter
 from agentd.agent.host import Engine, NotJournaled, Verdict
@@ -17,6 +18,7 @@ from agentd.agent.images import SessionImages
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
 from agentd.agent.prompt_cut import PromptWatch
 from agentd.agent.references import Withheld
+from agentd.agent.usage import add_spent
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import (
@@ -38,6 +40,7 @@ from agentd.protocol.events import (
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    TurnEnd,
     TurnStart,
 )
 from agentd.protocol.messages import (
@@ -53,15 +56,17 @@ from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
 from agentd.sessions.built_in import BuiltIn, Place
 from agentd.sessions.conversation import SessionConversation
+from agentd.sessions.family import KEPT, Delegations, Parentage
 from agentd.sessions.focus import focus_note
 from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
-from agentd.sessions.questions import Asked
+from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.recovery import changed_files
 from agentd.sessions.user_words import UserWords, Ways
 from agentd.sessions.words import Words
 from agentd.tools.base import Action, Channel, LiveOutput, Tool, ToolContext
+from agentd.workspace.checkpoints import Checkpoint
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
@@ -117,6 +122,7 @@ class Run(SessionConversation):
         ways = Ways(lambda: self.tool_context(_unheard), self._judge, self._ask_about, self.emit)
         note = focus_note(house.editor.focus, ground.root) if blocks and self._built_in is None else ()
         words = replace(words, parts=(*words.parts, *note))
+        self.delegations = Delegations()
         self._user_words = UserWords(words, ground.root, house, ways)
         self._live = LivePart()
         self._looks = Looks()
@@ -226,6 +232,38 @@ class Run(SessionConversation):
             effort = base.effort if "effort" in changed else self._engine.effort
             self._engine = self._house.engines.engine(model, effort)
 
+    # --- what its children see --------------------------------------------------------------------
+
+    @property
+    def open_call(self) -> str:
+        """The tool call that runs: there is one at a time."""
+        assert self._log.state.run is not None
+        (call_id,) = self._log.state.run.calls
+        return call_id
+
+    @property
+    def present_engine(self) -> Engine:
+        """The model of the turn, or the newer one that the user has chosen meanwhile."""
+        return self._engine
+
+    @property
+    def workspace_uri(self) -> str:
+        """The workspace folder of the session."""
+        return self._log.state.base.workspace_uri
+
+    def parentage(self, call_id: str, description: str) -> Parentage:
+        """What a child of this tool call has of the run."""
+        return Parentage(
+            self._log.state.session_id,
+            self.prompt_id,
+            call_id,
+            description,
+            self._ground.questions,
+            self._current_mode,
+            self._checkpoint,
+            self.emit,
+        )
+
     # --- what the loop sees (agent.host.Host) -----------------------------------------------------
 
     def engine(self) -> Engine:
@@ -269,9 +307,13 @@ class Run(SessionConversation):
             shell=self._ground.shell,
             checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
             checkpoint=self._checkpoint(),
+            run_child=self._ground.family.children(self) if self._ground.family.children else None,
         )
 
-    def _checkpoint(self) -> PromptCheckpoint:
+    def _checkpoint(self) -> Checkpoint:
+        """What keeps files as they are before the prompt changes them; a child works for its parent's."""
+        if (parent := self._ground.family.parent) is not None:
+            return parent.checkpoint()
         house = self._house
         return PromptCheckpoint(
             self._ground.checkpoints,
@@ -352,6 +394,9 @@ class Run(SessionConversation):
             with anyio.move_on_after(LOOK_SECONDS, shield=True):
                 await self._checkpoint().look_beside(self._root)
             await self._tell_changed_files()
+            event = event.model_copy(update={"usage": add_spent(event.usage, self.delegations.usage)})
+        if isinstance(event, ToolExecutionEnd) and (kept := self.delegations.take(event.tool_call_id)):
+            private[KEPT] = kept
         if isinstance(event, AgentEnd | ToolExecutionEnd) and (notice := self._ground.checkpoints.notice):
             self._tell_once(notice, "warning")
         event = self._completed(event)
@@ -359,6 +404,8 @@ class Run(SessionConversation):
         self._live.follow(event)
         for watch in self._watchers:
             watch(event)
+        if isinstance(event, TurnEnd):
+            await anyio.lowlevel.checkpoint_if_cancelled()  # who watches may have ended the run here
         if isinstance(event, AgentStart):
             self._tell_of_instructions()
             self._tell_of_skills()
@@ -423,7 +470,6 @@ class Run(SessionConversation):
 
     async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str) -> Verdict:
         """Judge a prepared call, asking the user where need be."""
-
         proposal = Proposal(
             call.name,
             tool.kind,
@@ -432,7 +478,6 @@ class Run(SessionConversation):
             sandboxable=action.sandboxed is not None,
             rebuildable=action.rebuilt is not None,
         )
-        rules = self._ground.questions.rules
         judge = partial(self._judge, proposal)
         decision = judge()
         if isinstance(decision, Deny):
@@ -441,24 +486,35 @@ class Run(SessionConversation):
             return Verdict(allowed=True, manner=decision.manner)
         if action.subject is None:
             return Verdict(False, f'Tool "{call.name}" needs the user\'s permission and cannot ask for it.')
-        options = rules.options(call.name, action.subject, trusted=self.is_trusted, secret=action.secret)
-        return await self._ground.questions.ask(
-            Asked(
-                self._log.state.session_id,
-                self.prompt_id,
-                call,
-                tool.kind,
-                title,
-                action.subject,
-                options,
-                judge,
-                self.emit,
-            )
+        options = self._questions.rules.options(
+            call.name, action.subject, trusted=self.is_trusted, secret=action.secret
         )
+        asked = Asked(
+            self._log.state.session_id,
+            self.prompt_id,
+            call,
+            tool.kind,
+            title,
+            action.subject,
+            options,
+            judge,
+            self.emit,
+        )
+        return await self._ask(asked)
+
+    @property
+    def _questions(self) -> Questions:
+        """Where this run asks: in its session, or in that of its parent."""
+        parent = self._ground.family.parent
+        return self._ground.questions if parent is None else parent.questions
+
+    async def _ask(self, asked: Asked) -> Verdict:
+        parent = self._ground.family.parent
+        return await self._questions.ask(asked if parent is None else parent.asked(asked))
 
     def _judge(self, proposal: Proposal) -> Decision:
         """What is to happen with it, by mode and rules as they are now."""
-        rules = self._ground.questions.rules
+        rules = self._questions.rules
         return decide(proposal, mode=self._current_mode(), trusted=self.is_trusted, remembered=rules)
 
     async def _ask_about(
@@ -466,9 +522,9 @@ class Run(SessionConversation):
     ) -> Verdict:
         """Ask the user whether the model may see a file that they refer to, as for a call that reads it."""
         call = ToolCall(id=self.unique_call_id(None), name="read_file")
-        questions, subject = self._ground.questions, withheld.subject
-        options = questions.rules.options(call.name, subject, trusted=self.is_trusted, secret=True)
-        return await questions.ask(
+        subject = withheld.subject
+        options = self._questions.rules.options(call.name, subject, trusted=self.is_trusted, secret=True)
+        return await self._ask(
             Asked(
                 self._log.state.session_id,
                 self.prompt_id,
@@ -488,6 +544,8 @@ class Run(SessionConversation):
         return self._trusted and self._house.settings.trusts(self._ground.root)
 
     def _current_mode(self) -> Mode:
+        if (parent := self._ground.family.parent) is not None:
+            return parent.mode()
         return self._mode or self._log.state.base.mode
 
 

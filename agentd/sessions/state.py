@@ -39,7 +39,8 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.methods import PromptParams, PromptResult
 from agentd.sessions.carried import Carried
-from agentd.sessions.open_run import OpenRun, follow
+from agentd.sessions.family import KEPT
+from agentd.sessions.open_run import OpenRun, follow, take_delegated
 from agentd.sessions.prompts import blocks_of, digest_of, title_of_blocks
 from agentd.sessions.records import Entry, Shown
 
@@ -213,6 +214,7 @@ class SessionState:
             self._rewind(event, str(entry.private.get("rewind", "")))
         if self.run is not None:
             follow(self.run, event, len(self.messages))
+            take_delegated(self.run, entry.private.get(KEPT))
         if isinstance(event, AgentEnd):
             self._end(event)
 

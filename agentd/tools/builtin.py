@@ -9,6 +9,7 @@ from agentd.tools.find_files import FindFiles
 from agentd.tools.list_directory import ListDirectory
 from agentd.tools.read_file import ReadFile
 from agentd.tools.search_files import SearchFiles
+from agentd.tools.task import Task
 from agentd.tools.todo import TodoRead, TodoWrite
 from agentd.tools.web_fetch import WebFetch
 from agentd.tools.write_file import WriteFile
@@ -33,5 +34,6 @@ def builtin_tools(processes: Processes, sandbox: Sandbox | None = None) -> Toolb
             TodoWrite(),
             TodoRead(),
             WebFetch(),
+            Task(),
         )
     )
