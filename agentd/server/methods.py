@@ -32,7 +32,7 @@ from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
 from agentd.server.progress import Progress, ProgressTokens, Token
 from agentd.server.trace import trace_level
-from agentd.sessions import built_in
+from agentd.sessions.checking import check
 from agentd.sessions.conversation import LOOK_SECONDS
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
@@ -40,7 +40,7 @@ from agentd.sessions.prompts import blocks_of, title_of_blocks
 from agentd.sessions.session import Session
 from agentd.sessions.store import Sessions
 from agentd.sessions.submission import Submission
-from agentd.sessions.words import commands_in, look_up
+from agentd.sessions.words import commands_in
 from agentd.tools.skill import NAME as SKILL
 from agentd.tools.skill import with_skills
 from agentd.workspace.skills import NO_SKILLS, Skills
@@ -192,12 +192,8 @@ class Methods:
         blocks = blocks_of(params.prompt)
         if not blocks:
             raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
-        self.house.check_mode(params.mode)
-        words, default = look_up(blocks, root, self.house), self.connection.model_in(root)
-        if words.built_in is not None:
-            built_in.check(words.built_in, self.house, default)
-        else:
-            self.engines.engine(params.model or words.model or default, params.effort)
+        default = self.connection.model_in(root)
+        words = check(params, blocks, root, self.house, model=default, effort=None)
         title = "" if words.built_in is not None else title_of_blocks(blocks)
         new = await self.sessions.create(root, wire.SessionNewParams(), title)
         new.introduce()

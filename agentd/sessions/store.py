@@ -35,9 +35,9 @@ from agentd.protocol.methods import (
     SessionRewindResult,
 )
 from agentd.protocol.wire import Encoded
+from agentd.sessions.cancelling import Stop
 from agentd.sessions.children import ChildRuns, children_of
 from agentd.sessions.closed import ClosedSessions, journal_errors
-from agentd.sessions.dispatcher import Stop
 from agentd.sessions.export import markdown
 from agentd.sessions.family import Family
 from agentd.sessions.file_changes import diff, original
