@@ -30,7 +30,7 @@ DAMAGED = (
 """What the model is told where lines of the journal could not be read."""
 
 LOOK_SECONDS = 2.0
-"""For files of instructions; on a disk that hangs, a run goes on without them."""
+"""For files of instructions, skills and commands; on a disk that hangs, work goes on without them."""
 
 
 class SessionConversation:
