@@ -27,6 +27,7 @@ from agentd.protocol.methods import (
     SessionRewindResult,
 )
 from agentd.sessions.compacting import Compacting
+from agentd.sessions.findings import SessionFindings
 from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
@@ -64,7 +65,10 @@ class Dispatcher:
         self._queue = PromptQueue(log, self._submissions.gone, self._said)
         watch = PromptWatch(log.state.cut_prompts)
         self.checkpoints = Checkpoints.beside(log.path, house.checkpoint_bytes)
-        self._ground = Ground(root, log, house, questions, shell, watch, self._queue, self.checkpoints)
+        self.findings = SessionFindings(log, house.editor)
+        self._ground = Ground(
+            root, log, house, questions, shell, watch, self._queue, self.checkpoints, self.findings
+        )
         self._rewinding = anyio.Lock()
 
     def knows(self, prompt_id: str) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from agentd.agent.images import SessionImages
 from agentd.agent.prompt_cut import PromptWatch
+from agentd.sessions.findings import SessionFindings
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.questions import Questions
@@ -19,7 +20,7 @@ class Ground:
     """What all runs of a session stand on.
 
     `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
-    were before.
+    were before, `findings` what its reviews found.
     """
 
     root: Path
@@ -30,6 +31,7 @@ class Ground:
     prompt_watch: PromptWatch
     queue: PromptQueue
     checkpoints: Checkpoints
+    findings: SessionFindings
     seen: SeenFiles = field(default_factory=SeenFiles)
     images: SessionImages = field(default_factory=SessionImages)
     told: set[str] = field(default_factory=set)

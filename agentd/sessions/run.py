@@ -239,6 +239,7 @@ class Run(SessionConversation):
             shell=self._ground.shell,
             checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
             checkpoint=self._checkpoint(),
+            show_findings=lambda findings: self._ground.findings.replace(self._said, findings),
         )
 
     def _checkpoint(self) -> PromptCheckpoint:

@@ -273,7 +273,7 @@ def test_a_diagnostic_is_fixed_from_the_menu(home: Home) -> None:
     assert action["kind"] == "quickfix"
     execute(daemon, action["command"]["command"], *action["command"]["arguments"])
     message(daemon, "fixed")
-    assert "line 1: warning: os is unused" in str(home.model_requests("os is unused")[0]["messages"])
+    assert "1:8: warning: os is unused" in str(home.model_requests("os is unused")[0]["messages"])
 
 
 def test_the_diff_of_a_session_is_shown(home: Home) -> None:
