@@ -6,7 +6,7 @@ local M = {}
 
 local function buffer_of(change)
   local uri = change.textDocument and change.textDocument.uri
-  local buf = uri and vim.uri_to_bufnr(uri)
+  local buf = uri and client.buffer(uri)
   return buf and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
@@ -43,8 +43,10 @@ local function check(buf)
   if vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modified then
     local before = vim.bo[buf].autoread
     vim.bo[buf].autoread = true
-    pcall(vim.cmd.checktime, buf)
-    vim.bo[buf].autoread = before
+    pcall(vim.cmd, "silent! checktime " .. buf) -- nothing to press Enter for where a file is gone
+    if vim.api.nvim_buf_is_valid(buf) then
+      vim.bo[buf].autoread = before
+    end
   end
 end
 
@@ -52,8 +54,8 @@ end
 --- `files` all that agentd follows, as after a command.
 function M.reload(files)
   for _, file in ipairs(files or {}) do
-    local buf = vim.fn.bufnr(vim.uri_to_fname(file.uri))
-    if buf > 0 then
+    local buf = client.buffer(file.uri)
+    if buf then
       check(buf)
     end
   end
