@@ -210,7 +210,7 @@ local function replace(buf, first, old, new)
     same = same + 1
   end
   if same < #old or same < #new then
-    vim.api.nvim_buf_set_lines(buf, first + same, first + #old, false, { unpack(new, same + 1) })
+    vim.api.nvim_buf_set_lines(buf, first + same, first + #old, false, vim.list_slice(new, same + 1))
   end
 end
 

@@ -79,6 +79,12 @@ local function ended(code, signal)
   end)
 end
 
+-- Neovim takes versioned edits, and does not say so.
+local function capabilities()
+  local own = { workspace = { workspaceEdit = { documentChanges = true } } }
+  return vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), own)
+end
+
 local function options(root)
   local said = config.options
   return {
@@ -97,6 +103,7 @@ local function options(root)
         trusted = said.trusted,
       },
     },
+    capabilities = capabilities(),
     handlers = require("agentd.handlers"),
     on_init = function()
       vim.schedule(function()

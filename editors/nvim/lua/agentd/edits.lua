@@ -25,7 +25,10 @@ end
 
 --- `workspace/applyEdit`.
 function M.apply(err, params, ctx)
-  local changes = params.edit.documentChanges or {}
+  local changes = vim.list_slice(params.edit.documentChanges or {})
+  for uri in pairs(params.edit.changes or {}) do
+    table.insert(changes, { textDocument = { uri = uri } })
+  end
   local number, reason = stale(changes)
   if number then
     return { applied = false, failedChange = number - 1, failureReason = reason }
@@ -36,7 +39,8 @@ function M.apply(err, params, ctx)
       vim.bo[buf].undolevels = vim.bo[buf].undolevels
     end
   end
-  return vim.lsp.handlers["workspace/applyEdit"](err, params, ctx)
+  -- The chat tells what is done: a label would be printed, and a long one asks for Enter.
+  return vim.lsp.handlers["workspace/applyEdit"](err, { edit = params.edit }, ctx)
 end
 
 local function check(buf)
