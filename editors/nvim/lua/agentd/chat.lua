@@ -6,10 +6,12 @@ local M = { view = nil, send = function() end, cancel = function() end }
 
 local space = vim.api.nvim_create_namespace("agentd")
 local FLUSH_MS = 30 -- changes are drawn together: a model writes faster than a screen is read
+local SHARE = 4 -- and where drawing takes long, Neovim is left free for so many times as long
 
 local buffers = { chat = nil, prompt = nil }
 local drawn = {} -- what stands in the buffer, item by item, as `render` gives it; the footer last
 local dirty, all_dirty, scheduled = {}, true, false
+local took_ms = 0
 local folded_in = {} -- window -> whether what is drawn has its folds there
 
 local function highlights()
@@ -200,7 +202,7 @@ end
 function M.refresh()
   if not scheduled then
     scheduled = true
-    vim.defer_fn(M.redraw, FLUSH_MS)
+    vim.defer_fn(M.redraw, math.max(FLUSH_MS, SHARE * took_ms))
   end
 end
 
@@ -304,7 +306,7 @@ function M.redraw()
   if not view or not is_valid(buf) then
     return
   end
-  local following = at_end(buf)
+  local began, following = vim.uv.hrtime(), at_end(buf)
   vim.bo[buf].modifiable = true
   if all_dirty or #drawn == 0 then
     draw_all(buf, view)
@@ -319,6 +321,7 @@ function M.redraw()
     vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })
   end
   vim.cmd.redrawstatus({ bang = true })
+  took_ms = math.ceil((vim.uv.hrtime() - began) / 1e6)
 end
 
 --- Shows another view.
