@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from agentd.agent import tokens
 from agentd.agent.host import Conversation, Engine
-from agentd.agent.memory import first_kept, is_answer, note, recalled, shown
+from agentd.agent.memory import first_kept, is_answer, is_aside, note, recalled, shown
 from agentd.agent.request import project, tool_specs
 from agentd.protocol.events import Memory
 from agentd.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -75,7 +75,7 @@ class History:
 
     def cut(self) -> int | None:
         """Where the part begins that is kept whole; None where no summary would say anything new."""
-        if self.memory is not None and self.memory.text and self.memory.seen >= len(self.transcript):
+        if self.memory is not None and self.memory.text and all(map(is_aside, self._since(self.memory))):
             return None
         said = [n for n, message in enumerate(self.transcript) if n >= self._start and is_answer(message)]
         places = [place for place in cuts(self.transcript, self._start) if said and place > said[0]]
@@ -86,15 +86,19 @@ class History:
         room = behind[0] // KEPT_SHARE
         return next((place for place in places if behind[place - self._start] <= room), places[-1])
 
+    def _since(self, memory: Memory) -> Sequence[Message]:
+        """What was said since a memory was made."""
+        return self.transcript[memory.seen :]
+
     def shown_before(self, place: int) -> Sequence[Message]:
         """What requests show of the messages before `place`, an earlier summary among it."""
         return project(self.transcript[:place], self.memory, images=self.engine.model.images)
 
     def cut_prompt(self, place: int) -> str | None:
         """The user's last message before `place`, where none comes behind it and it can be repeated."""
-        if any(isinstance(message, UserMessage) for message in self.transcript[place:]):
+        if any(_is_said(message) for message in self.transcript[place:]):
             return None
-        last = next((m for m in reversed(self.transcript[:place]) if isinstance(m, UserMessage)), None)
+        last = next((m for m in reversed(self.transcript[:place]) if _is_said(m)), None)
         short = last is not None and tokens.of_message(last) <= _MOST_REPEATED
         return last.message_id if last is not None and short else None
 
@@ -123,10 +127,16 @@ class History:
         )
 
 
+def _is_said(message: Message) -> bool:
+    return isinstance(message, UserMessage) and not is_aside(message)
+
+
 def _size(messages: Iterable[Message]) -> int:
     """An estimate for what requests show of these messages. Faster than to make a request of them."""
     return tokens.of_messages(
-        message for message in messages if is_answer(message) or not isinstance(message, AssistantMessage)
+        message
+        for message in messages
+        if is_answer(message) or not (isinstance(message, AssistantMessage) or is_aside(message))
     )
 
 

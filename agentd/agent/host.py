@@ -115,8 +115,15 @@ class Host(Conversation, Protocol):
         """Whether a message of the user waits to be said in this run. Then it will be: see `next_steer`."""
         ...
 
-    def next_steer(self) -> UserMessage | None:
-        """The next message that the user wants said now; emitting its `message_end` takes it, for good."""
+    async def next_steer(self) -> UserMessage | None:
+        """The next message that the user wants said now; emitting its `message_end` takes it, for good.
+
+        May wait for the disk, then finds it in the step in which it returns.
+        """
+        ...
+
+    async def before_request(self) -> None:
+        """The model is about to be asked: wait for what the user has to say of it first."""
         ...
 
     def tool_context(self, output: LiveOutput) -> ToolContext:

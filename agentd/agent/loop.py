@@ -129,6 +129,10 @@ class Loop:
                 self._call.patience = ENDING_SECONDS
             self._scope.cancel()
 
+    async def compact(self, engine: Engine, instructions: str | None) -> None:
+        """Sum the history up in the open turn, because the user wants that."""
+        await self._compactor.on_request(engine, instructions)
+
     async def run(self) -> AgentEnd:
         """Run to the end and give the run's last event, which has been emitted.
 
@@ -155,6 +159,7 @@ class Loop:
             await self._emit_owed()
         cut_responses = 0
         while True:
+            await self._host.before_request()
             message, cut = await self._respond()
             if self.settled:
                 return
@@ -198,7 +203,7 @@ class Loop:
             return
         await self._room()
         await anyio.lowlevel.checkpoint_if_cancelled()
-        message = self._host.next_steer()
+        message = await self._host.next_steer()
         if message is not None:
             with CancelScope(shield=True):
                 for event in _whole(message):

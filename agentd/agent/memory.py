@@ -37,6 +37,24 @@ def first_kept(transcript: Sequence[Message], memory: Memory | None) -> int:
     return next(places, -1) + 1
 
 
+BUILT_IN = ("agentd", "commands")
+"""Provider and model of what agentd answers itself, where the user runs one of its own commands."""
+
+
+def is_aside(message: Message) -> bool:
+    """Whether it stands beside the conversation, as a built-in command and its answer do: never shown."""
+    if isinstance(message, AssistantMessage):
+        return (message.provider, message.model) == BUILT_IN
+    return isinstance(message, UserMessage) and message.shown == ()
+
+
+def as_shown(message: Message) -> Message:
+    """A message of the user as the model is shown it; any other as it is."""
+    if not isinstance(message, UserMessage) or message.shown is None:
+        return message
+    return message.model_copy(update={"content": message.shown, "shown": None})
+
+
 def recalled(transcript: Sequence[Message], memory: Memory | None) -> Sequence[Message]:
     """The transcript as the memory has it, for `request.project` to make a request of."""
     if memory is None:
@@ -54,7 +72,7 @@ def _head(memory: Memory, text: str, gone: Sequence[Message]) -> UserMessage:
     content: list[ContentBlock] = [TextContent(text=text)]
     for message in gone:
         if isinstance(message, UserMessage) and message.message_id == memory.prompt:
-            content += message.content
+            content += message.content if message.shown is None else message.shown
     last = gone[-1]
     return UserMessage(
         message_id=f"{last.message_id[:_ID_ROOM]}.s", content=tuple(content), timestamp=last.timestamp
@@ -70,7 +88,9 @@ def shown(message: Message, cleared: Collection[str]) -> Message:
 
 def is_answer(message: Message) -> bool:
     """Whether the model said something there that requests show: what failed or was aborted is left out."""
-    return isinstance(message, AssistantMessage) and message.stop_reason not in ("error", "aborted")
+    if not isinstance(message, AssistantMessage) or is_aside(message):
+        return False
+    return message.stop_reason not in ("error", "aborted")
 
 
 def note(result: ToolResultMessage) -> str:

@@ -9,7 +9,9 @@ What holds for every result of `project`:
 * it begins with a user message and ends with a user message or a tool result;
 * each tool call has one result, right after its message, in call order; no result lacks its call;
 * call ids are unique; every call has a name; no text block is blank; all text is valid Unicode;
-* answers that failed or were aborted are left out, and so are messages that say nothing;
+* answers that failed or were aborted are left out, and so are messages that say nothing, and agentd's own
+  commands with their answers;
+* what a message refers to stands there as it was when the message was said, whatever became of it since;
 * an image for which a server refused the request is not sent again: no later prompt would be answered;
 * while the transcript grows and its memory stays, and no image is refused or has to make room for another
   (`images.py`), the messages of a request begin with those of the one before, to the byte: model servers find
@@ -24,7 +26,7 @@ from pydantic_core import to_json
 
 from agentd.agent.host import Conversation, Engine
 from agentd.agent.images import Sight, without_images, without_refused_images
-from agentd.agent.memory import is_answer, recalled
+from agentd.agent.memory import as_shown, is_answer, is_aside, recalled
 from agentd.protocol.events import Memory
 from agentd.protocol.messages import (
     AssistantBlock,
@@ -69,7 +71,7 @@ def project(
     For a model that takes no `images`, a word stands in the place of each. `sight` is how the others are
     shown; without it they are as they stand there.
     """
-    transcript = recalled(transcript, memory)
+    transcript = [as_shown(message) for message in recalled(transcript, memory) if not is_aside(message)]
     if not images:
         transcript = [without_images(message, NO_IMAGE) for message in transcript]
     else:

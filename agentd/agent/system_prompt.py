@@ -19,6 +19,13 @@ How you work:
 Workspace folder: {root}
 Operating system: {system}"""
 
+CHILD = """\
+You are a sub-agent: another agent gave you the task in the first message, and nobody else reads your \
+answer. You cannot ask anything back. Do the task and nothing beside it. Your last message is all that is \
+handed on: let it hold what was asked for, whole and short, with the paths and lines that matter, and what \
+you could not do."""
+"""What a child session is told beside that."""
+
 
 def system_prompt(root: Path) -> str:
     """What the model is told before the conversation in this workspace. Under 2 KB, and without a clock."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from agentd.agent.memory import is_answer
+from agentd.agent.memory import as_shown, is_answer
 from agentd.protocol.messages import AssistantMessage, ImageContent, Message, ToolCall
 from agentd.providers.base import Model, ToolSpec
 
@@ -33,7 +33,7 @@ def of_text(text: str) -> int:
 
 def of_message(message: Message) -> int:
     """An estimate for one message."""
-    return _MESSAGE_TOKENS + sum(_of_block(block) for block in message.content)
+    return _MESSAGE_TOKENS + sum(_of_block(block) for block in as_shown(message).content)
 
 
 def of_messages(messages: Iterable[Message]) -> int:

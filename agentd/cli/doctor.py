@@ -100,6 +100,10 @@ def _configuration(settings: "Settings", environ: Mapping[str, str]) -> Lines:
         f"at {settings.compaction.at:.0%} of the context window" if settings.compaction.auto else "off"
     )
     yield "compaction", f"{automatic} ({origins.get('compaction', 'default')})"
+    children = settings.subagents
+    budget = f"{children.max_turns} turns, {children.max_tokens:,} tokens each"
+    model = children.model or "their parent's model"
+    yield "sub-agents", f"{budget}, {model} ({origins.get('subagents', 'default')})"
     for name, provider in _concerned(settings, environ).items():
         origin = next((at for key, at in origins.items() if key == f"providers.{name}"), "built in")
         yield "provider", f"{name}: {provider.api} at {provider.base_url} ({origin})"

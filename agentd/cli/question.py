@@ -33,28 +33,30 @@ class Questions:
         self.mode = mode
         self._trusted = trusted
         self._folder = folder
-        self._asking: anyio.CancelScope | None = None
+        self._asking: set[anyio.CancelScope] = set()  # sub-agents ask beside each other
 
     async def answer(self, request: PermissionRequest) -> PermissionAnswer:
         """The user's answer; none where the question was dismissed."""
         terminal = Terminal.open()
         if terminal is None:
             return await self._refuse(request)
+        scope = anyio.CancelScope()
+        self._asking.add(scope)
         try:
-            with anyio.CancelScope() as self._asking:
+            with scope:
                 async with self._view.paused():
                     terminal.discard_typed()
                     await terminal.show(_text(request))
                     return await _choice(terminal, request.options)
             return PermissionAnswer(cancelled=True)
         finally:
-            self._asking = None
+            self._asking.discard(scope)
             terminal.close()
 
     def dismiss(self) -> None:
-        """Take the open question away, if there is one: the user is done with this run."""
-        if self._asking is not None:
-            self._asking.cancel()
+        """Take the open questions away, where there are any: the user is done with this run."""
+        for scope in tuple(self._asking):
+            scope.cancel()
 
     async def _refuse(self, request: PermissionRequest) -> PermissionAnswer:
         way_out = allowing_options(request.subject, self.mode, self._trusted)

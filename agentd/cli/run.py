@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # what takes time to import is imported when the arguments ar
     from agentd.cli.question import Questions
     from agentd.cli.view import RunView
     from agentd.client import Client, PromptRun
-    from agentd.protocol.messages import Mode
+    from agentd.protocol.messages import ContentBlock, Mode
     from agentd.protocol.methods import PromptResult
 
 MODES = ("plan", "ask", "edit", "auto", "full")
@@ -38,6 +38,11 @@ permission modes:
   full   nothing is asked; needs --allow-full, or a configuration that allows it
 edit, auto and full act as ask in a folder that is not trusted (--trust, or agentd trust add), where
 rules for commands (agentd permissions) do not count either.
+
+in the prompt:
+  @src/a.py, @src/a.py:10-20, @"a name.txt"   shows the model a file, lines of it, or a folder
+  /review src/a.py                            runs a command; /help lists them
+  A backslash before the @ and a blank before the / make them text, as what comes from stdin always is.
 
 exit codes:
   0  the model came to its end (or to its output limit, which is said on stderr)
@@ -60,7 +65,7 @@ _RECORD_HELP = (
 class Order:
     """What the command line asks for."""
 
-    prompt: str
+    prompt: "str | tuple[ContentBlock, ...]"
     folder: str
     model: str | None
     mode: "Mode | None"
@@ -92,7 +97,7 @@ def _parse(argv: list[str]) -> Order | int:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("prompt", help="what to do; - reads it from stdin")
+    parser.add_argument("prompt", help="what to do, or /command; - reads text from stdin")
     parser.add_argument("-C", dest="folder", metavar="DIR", default=".", help="the folder to work in")
     parser.add_argument("-m", "--model", help='the model as "provider/model"; agentd models lists them')
     session = parser.add_mutually_exclusive_group()
@@ -117,8 +122,12 @@ def _parse(argv: list[str]) -> Order | int:
     prompt = _from_stdin() if said.prompt == "-" else _well_formed(said.prompt)
     if not prompt.strip():
         parser.error("the prompt is empty")
+    try:
+        blocks = prompt if said.prompt == "-" else _read_prompt(prompt, said.folder)
+    except ValueError as error:
+        parser.error(str(error))
     return Order(
-        prompt,
+        blocks,
         said.folder,
         said.model,
         said.mode,
@@ -136,6 +145,18 @@ def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return int(text)
+
+
+def _read_prompt(prompt: str, folder: str) -> "str | tuple[ContentBlock, ...]":
+    """What a prompt of the command line says: a command, or text that refers to files.
+
+    Raises ValueError. Most prompts are mere text, for which nothing is imported.
+    """
+    if not prompt.startswith("/") and "@" not in prompt:
+        return prompt
+    from agentd.cli.prompt_text import read_prompt
+
+    return read_prompt(prompt, folder)
 
 
 def _from_stdin() -> str:
@@ -303,8 +324,13 @@ async def _session(order: Order, client: "Client") -> tuple[str | None, str | No
 
 
 async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> None:
+    children: set[str] = set()  # their sessions' events are not shown: the call that runs them tells
     async with view.clock():
         async for note in run:
+            if note.event.type == "session_changed" and note.event.session.parent is not None:
+                children.add(note.session_id)
+            if note.session_id in children:
+                continue
             if note.event.type == "agent_start":
                 questions.mode = note.event.prompt.mode
             await view.show(note.event)
@@ -313,7 +339,7 @@ async def _print(run: "PromptRun", view: "RunView", questions: "Questions") -> N
 
 async def _print_json(run: "PromptRun", view: "RunView", questions: "Questions") -> None:
     async for params in run.raw():
-        if params["event"]["type"] == "agent_start":
+        if params["event"]["type"] == "agent_start" and params.get("promptId") == run.prompt_id:
             questions.mode = params["event"]["prompt"]["mode"]
         await view.answer.write(_json_line(params))
     await view.answer.write(_json_line({"type": "result", **run.result.model_dump(mode="json")}))

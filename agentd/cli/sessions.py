@@ -109,9 +109,12 @@ async def _all(client: "Client") -> "AsyncIterator[Session]":
 
 async def _named(client: "Client", name: str) -> str:
     """The id that begins so. Raises `_NotOne`."""
-    found = [session.session_id async for session in _all(client) if session.session_id.startswith(name)]
-    if name in found:
+    named = [session async for session in _all(client) if session.session_id.startswith(name)]
+    if name in [session.session_id for session in named]:
         return name
+    children = [session.session_id for session in named if session.parent is not None]
+    # A child's id begins with its parent's, which is meant where both are.
+    found = [session.session_id for session in named if session.parent is None] or children
     if len(found) == 1:
         return found[0]
     if not found:
@@ -196,7 +199,8 @@ async def _prune(client: "Client", said: argparse.Namespace) -> int:
     if days <= 0:
         raise _NotOne("--days has to be above 0; agentd sessions delete removes single sessions.")
     oldest = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
-    old = [session async for session in _all(client) if session.updated_at < oldest.replace("+00:00", "Z")]
+    known = [session async for session in _all(client) if session.parent is None]  # children go with theirs
+    old = [session for session in known if session.updated_at < oldest.replace("+00:00", "Z")]
     removed, failed = 0, 0
     for session in old:
         try:

@@ -23,6 +23,7 @@ from agentd.protocol.events import (
     Retry,
     ToolExecutionEnd,
     ToolExecutionStart,
+    ToolExecutionUpdate,
     TurnStart,
 )
 from agentd.protocol.messages import (
@@ -74,6 +75,9 @@ class RunView:
                     await self._line("(the connection broke: the answer starts over)")
                 case ToolExecutionStart():
                     await self._tool_started(event)
+                case ToolExecutionUpdate() if event.update.channel == "progress":
+                    for line in event.update.delta.splitlines():
+                        await self._line(self._dim(cut(f"  {one_line(line)}", TITLE_COLUMNS)))
                 case ToolExecutionEnd():
                     await self._tool_ended(event)
                 case Retry():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from agentd.config.settings import MODEL_ID
+from agentd.config.provider_settings import MODEL_ID
 from agentd.protocol.messages import Mode
 from agentd.protocol.methods import Problem
 

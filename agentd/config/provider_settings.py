@@ -15,6 +15,8 @@ from agentd.protocol.messages import Effort
 _PROVIDER = ("api", "base_url", "api_key_env", "headers", "headers_env", "timeouts", "dialect", "models")
 _MODEL = ("context_window", "max_output", "images", "reasoning", "efforts", "thinking_tag", "prices")
 _PRICES = ("input", "output", "cache_read", "cache_write")
+MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
+"""A model as users name it: "provider/model"."""
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_:.-]{0,63}")
 _EXAMPLES = {

@@ -23,6 +23,7 @@ from agentd.config.compaction_settings import CompactionSettings, compaction_set
 from agentd.config.dialects import APIS
 from agentd.config.folders import CONFIG_VARIABLE, DATA_VARIABLE, config_file, data_dir, is_nowhere
 from agentd.config.provider_settings import (
+    MODEL_ID,
     VARIABLE,
     ModelSettings,
     Placed,
@@ -33,6 +34,7 @@ from agentd.config.provider_settings import (
     plain_built_in,
 )
 from agentd.config.sandbox_settings import SandboxSettings, sandbox_settings
+from agentd.config.subagent_settings import SubagentSettings, subagent_settings
 from agentd.config.toml_table import Document, Table, dotted, shown
 from agentd.config.trust import too_wide
 from agentd.protocol.messages import Mode
@@ -44,15 +46,14 @@ MODEL_VARIABLE = "AGENTD_MODEL"
 
 _NO_NAMES = ("scripted",)
 _TOP = (
-    "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "compaction", "retention_days",
-    "providers", "environment", "checkpoints", "checkers",
+    "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "compaction", "subagents",
+    "retention_days", "providers", "environment", "checkpoints", "checkers",
 )  # fmt: skip
 _ENVIRONMENT = ("pass",)
 DEFAULT_RETENTION_DAYS = 90
 _MAX_BYTES = 1024 * 1024
 _NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
 _Providers = dict[str, ProviderSettings]
-MODEL_ID = re.compile(r"[^/\s]+/\S(.*\S)?")
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class Settings:
     `passed` are the variables that commands get besides those that every command gets. `retention_days` is
     how old sessions may grow before `agentd sessions prune` removes them, `checkpoints` how much is kept of
     what files were. `checkers` find what is wrong where no editor tells it. `origins` says of `model`,
-    `mode`, `allow_full`, `environment.pass`, of `compaction` where the file speaks of it, and of each
-    `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
+    `mode`, `allow_full`, `environment.pass`, of `compaction` and `subagents` where the file speaks of them,
+    and of each `providers.<name>` that is not plainly built in where it comes from: `<file>:<line>`,
     `environment <variable>` or `default`.
     """
 
@@ -85,6 +86,7 @@ class Settings:
     retention_days: int = DEFAULT_RETENTION_DAYS
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
+    subagents: SubagentSettings = field(default_factory=SubagentSettings)
     checkers: tuple[Checker, ...] = ()
 
     @property
@@ -172,6 +174,7 @@ def _settings(
     retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
     compaction = compaction_settings(top.table("compaction"))
     checkpoints = checkpoint_settings(top.table("checkpoints"))
+    subagents = subagent_settings(top.table("subagents"))
     checkers = checker_settings(top.table("checkers"))
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
@@ -181,7 +184,7 @@ def _settings(
         "allow_full": document.origin(("allow_full",) if "allow_full" in top else ("mode",))
         if allow_full
         else "default",
-        **({"compaction": document.origin(("compaction",))} if "compaction" in top else {}),
+        **{name: document.origin((name,)) for name in ("compaction", "subagents") if name in top},
         **{dotted(("providers", name)): document.origin(("providers", name)) for name in providers},
         **({"environment.pass": document.origin(("environment", "pass"))} if passed else {}),
         **{
@@ -209,6 +212,7 @@ def _settings(
         retention_days,
         compaction,
         checkpoints,
+        subagents,
         checkers,
     )
 

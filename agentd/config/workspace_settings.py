@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import cast, get_args
 
 from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
-from agentd.config.settings import MODEL_ID, parsed
+from agentd.config.provider_settings import MODEL_ID
+from agentd.config.settings import parsed
 from agentd.config.toml_table import Document, Table, shown
 from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import Problem

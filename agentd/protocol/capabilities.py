@@ -30,6 +30,7 @@ METHODS = (
     "agentd/status",
     "agentd/models",
     "agentd/tools",
+    "agentd/commands",
     "agentd/schema",
     "agentd/credentials/set",
     "agentd/permission/respond",
@@ -51,9 +52,12 @@ FEATURES: dict[str, Any] = {
     "fork": True,
     "rewind": True,
     "diff": True,
+    "subagents": True,
     "diagnostics": True,
     "save": True,
     "focus": True,
+    "commands": True,
+    "references": True,
 }
 """Optional parts of the protocol that work in this version."""
 

@@ -151,12 +151,17 @@ RunStop = Literal["stop", "length", "refusal", "aborted", "max_turns", "error", 
 
 
 class UserMessage(Wire):
-    """What the user said."""
+    """What the user said.
+
+    `shown` is what the model is shown of it where that is something else (files that it refers to, the text
+    of a command): it is found out once, journaled beside the message and never sent to clients.
+    """
 
     role: Literal["user"] = "user"
     message_id: Id
     content: Many[ContentBlock]
     timestamp: str
+    shown: Many[ResultBlock] | None = Field(default=None, exclude=True)
 
 
 class AssistantMessage(Wire):
@@ -316,8 +321,19 @@ class PermissionOption(Wire):
     rule: str | None = absent()
 
 
+class ChildCall(Wire):
+    """A tool call of a child session."""
+
+    session_id: Id
+    tool_call_id: Id
+
+
 class PermissionRequest(Wire):
-    """A question to the user: may this tool call run?"""
+    """A question to the user: may this tool call run?
+
+    A question about a call of a child is its parent's, `tool_call_id` the call that runs the child, and
+    `child` the call it is about.
+    """
 
     session_id: Id
     prompt_id: Id
@@ -328,6 +344,7 @@ class PermissionRequest(Wire):
     kind: ToolKind
     subject: PermissionSubject
     options: Many[PermissionOption]
+    child: ChildCall | None = absent()
 
 
 # --- sessions -------------------------------------------------------------------------------------

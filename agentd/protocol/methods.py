@@ -492,6 +492,27 @@ class ToolsResult(Wire):
     tools: Many[ToolInfo]
 
 
+class CommandsParams(Wire):
+    """`agentd/commands`."""
+
+    workspace_uri: str | None = absent()
+
+
+class CommandInfo(Wire):
+    """A command that a prompt may name. `source` is "built-in", "user" or "workspace"."""
+
+    name: str
+    description: str
+    argument_hint: str | None = absent()
+    source: str
+
+
+class CommandsResult(Wire):
+    """The commands that can be run now, by name."""
+
+    commands: Many[CommandInfo]
+
+
 class CredentialsParams(Wire):
     """`agentd/credentials/set`; null takes the secret back."""
 

@@ -46,6 +46,7 @@ REQUESTS: dict[str, Exchange] = {
     "agentd/status": Exchange(methods.Empty, (methods.StatusResult,)),
     "agentd/models": Exchange(methods.ModelsParams, (methods.ModelsResult,)),
     "agentd/tools": Exchange(methods.ToolsParams, (methods.ToolsResult,)),
+    "agentd/commands": Exchange(methods.CommandsParams, (methods.CommandsResult,)),
     "agentd/schema": Exchange(methods.Empty, ()),
     "agentd/credentials/set": Exchange(methods.CredentialsParams, (methods.Empty,)),
     "agentd/permission/respond": Exchange(methods.PermissionRespondParams, (methods.Empty,)),

@@ -1,6 +1,8 @@
 """Replaying a recording: its answers come through the very provider and decoder that read them first.
 
-Requests are built, sent to nobody, and not compared with those of the recording: each gets the next answer.
+Requests are built, sent to nobody, and not compared with those of the recording: each gets the next answer
+that was given in a conversation which began with the same words, as sub-agents talk at the same time; where
+there is none, the next of all.
 All comes at once: a silence that was too long is told and not waited for.
 """
 
@@ -18,6 +20,7 @@ from agentd.providers.apis import open_provider
 from agentd.providers.base import ModelRequest, Provider, ProviderError, StreamEvent
 from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS
 from agentd.providers.recording_form import Exchange, Request
+from agentd.providers.script import first_words
 
 _TAIL_SECONDS = 0.1
 """How long the reader waits for more after a server has said why it stopped: nothing more was recorded."""
@@ -41,14 +44,14 @@ class Replay:
 
     def __init__(self, name: str, exchanges: Sequence[Exchange]) -> None:
         self._name = name
-        self._exchanges = exchanges
-        self._played = 0
+        self._left = list(exchanges)
+        self._count = len(exchanges)
         self._providers: dict[str, Provider] = {}
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[StreamEvent]]:
         """See `Provider.stream`."""
-        recorded = self._next().request
+        recorded = self._next(first_words(request)).request
         async with self._provider(recorded).stream(_as_recorded(request, recorded)) as events:
             yield events
 
@@ -57,12 +60,12 @@ class Replay:
         for provider in self._providers.values():
             await provider.aclose()
 
-    def _next(self) -> Exchange:
-        if self._played == len(self._exchanges):
-            count = len(self._exchanges)
-            held = f"{count} answer{'' if count == 1 else 's'}"
+    def _next(self, begin: str) -> Exchange:
+        """The next exchange for a conversation that began with these words."""
+        if not self._left:
+            held = f"{self._count} answer{'' if self._count == 1 else 's'}"
             raise ProviderError("bad_request", f"{self._name}: the recording has no more than {held}.")
-        return self._exchanges[self._played]
+        return next((each for each in self._left if _begin(each.request.body) == begin), self._left[0])
 
     def _provider(self, recorded: Request) -> Provider:
         """The provider that a request went to, over a client that plays this recording."""
@@ -90,8 +93,8 @@ class Replay:
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         """The next recorded answer. Raises what was recorded in its stead."""
-        exchange = self._next()
-        self._played += 1
+        exchange = self._next(_begin(json.loads(request.content)))
+        self._left = [each for each in self._left if each is not exchange]
         ending = self._ending(exchange, request)
         if exchange.head is None:
             raise ending or self._cut("no answer had come")
@@ -116,8 +119,19 @@ class Replay:
 
     def _cut(self, why: str) -> ProviderError:
         return ProviderError(
-            "protocol", f"{self._name}: answer {self._played} was not recorded to its end: {why}."
+            "protocol",
+            f"{self._name}: answer {self._count - len(self._left)} was not recorded to its end: {why}.",
         )
+
+
+def _begin(body: Any) -> str:
+    """What the user says first in the body of a request, of whichever API."""
+    lists = (body.get(key) for key in ("messages", "input", "contents")) if isinstance(body, dict) else ()
+    messages = next((each for each in lists if isinstance(each, list)), [])
+    first = next((each for each in messages if isinstance(each, dict) and each.get("role") == "user"), {})
+    said = first.get("content", first.get("parts", ""))
+    blocks = said if isinstance(said, list) else [{"text": said}]
+    return "".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
 
 
 class _Transport(httpx.AsyncBaseTransport):

@@ -9,6 +9,10 @@
 A response streams its blocks in order, `chunkSize` characters at a time with `delayMs` before each piece;
 then it fails with `error`, or waits for ever with `hang`, or ends with `stopReason`. A tool call may hold
 `rawArguments`, text that is sent as it stands, instead of `arguments`.
+
+Responses are given in their order. Those with `when` are kept for the conversations whose first user message
+holds that text, and such conversations get no others: so a script plays sub-agents that run at the same time,
+each its own part.
 """
 
 import json
@@ -21,9 +25,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from agentd.protocol.messages import ErrorKind, Usage
+from agentd.protocol.messages import ErrorKind, TextContent, Usage, UserMessage
 from agentd.protocol.wire import Many, Wire
-from agentd.providers.base import ProviderError
+from agentd.providers.base import ModelRequest, ProviderError
 
 CHUNK_SIZE = 16
 """Characters per piece where a script does not say."""
@@ -80,6 +84,7 @@ class ScriptedResponse(_Strict):
     delay_ms: float = Field(default=0, ge=0)
     error: ScriptedError | None = None
     hang: bool = False
+    when: str | None = Field(default=None, min_length=1)
 
     @property
     def stop(self) -> Literal["stop", "length", "tool_use", "refusal"]:
@@ -126,6 +131,13 @@ def parse_script(text: bytes, name: str) -> tuple[ScriptedResponse, ...]:
         place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])
         reason = f"{first['msg']} at {place.lstrip('.')}" if place else first["msg"]
         raise ProviderError("bad_request", f"The script {name} is not valid: {reason}.") from None
+
+
+def first_words(request: ModelRequest) -> str:
+    """What the user says first in the conversation of a request, by which conversations are told apart."""
+    first = next((message for message in request.messages if isinstance(message, UserMessage)), None)
+    blocks = first.content if first is not None else ()
+    return "".join(block.text for block in blocks if isinstance(block, TextContent))
 
 
 @cache

@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from agentd.providers.script import (
     ScriptedError,
     ScriptedResponse,
     TextBlock,
+    first_words,
     parse_script,
     read_named,
 )
@@ -44,6 +45,23 @@ if TYPE_CHECKING:  # importing it takes a while
 
 REQUESTS_LOG = "AGENTD_SCRIPT_REQUESTS"
 """The environment variable that names the file to which the requests are appended."""
+
+
+class Play:
+    """A script, as far as it was not yet played."""
+
+    def __init__(self, responses: Sequence[ScriptedResponse]) -> None:
+        self._left = list(responses)
+        self._parts = {response.when for response in responses if response.when is not None}
+
+    def next(self, request: ModelRequest) -> ScriptedResponse | None:
+        """The response to this request; None where there is none left for it."""
+        begin = first_words(request)
+        mine = {part for part in self._parts if part in begin}
+        for number, response in enumerate(self._left):
+            if response.when in mine if mine else response.when is None:
+                return self._left.pop(number)
+        return None
 
 
 class Scripted:
@@ -62,20 +80,20 @@ class Scripted:
         self._variables = {"PYTHON": shlex.quote(sys.executable)} | dict(variables or {})
         log = os.environ.get(REQUESTS_LOG)
         self._log = requests_log or (Path(log) if log else None)
-        self._plays: dict[str, Iterator[ScriptedResponse] | Replay] = {}
+        self._plays: dict[str, Play | Replay] = {}
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[StreamEvent]]:
         """See `Provider.stream`. A request with a fault uses up no response."""
         self._record(request)
         play = self._play_of(request.model.name)
-        if not isinstance(play, Iterator):
+        if not isinstance(play, Play):
             async with play.stream(request) as replayed:
                 yield replayed
             return
         if (fault := fault_of(request)) is not None:
             raise ProviderError("bad_request", f"scripted: invalid request: {fault}.", status=400)
-        response = next(play, None)
+        response = play.next(request)
         if response is None:
             raise ProviderError("bad_request", f"{request.model.id}: the script has no more responses.")
         async with aclosing(self._play(response)) as events:
@@ -84,7 +102,7 @@ class Scripted:
     async def aclose(self) -> None:
         """Close what recordings are replayed with."""
         for play in self._plays.values():
-            if not isinstance(play, Iterator):
+            if not isinstance(play, Play):
                 await play.aclose()
 
     def _record(self, request: ModelRequest) -> None:
@@ -101,7 +119,7 @@ class Scripted:
         with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(record) + "\n")
 
-    def _play_of(self, name: str) -> "Iterator[ScriptedResponse] | Replay":
+    def _play_of(self, name: str) -> "Play | Replay":
         """The script or recording of that name, as far as it was not yet played."""
         if name not in self._plays:
             text, file = read_named(name)
@@ -110,7 +128,7 @@ class Scripted:
 
                 self._plays[name] = Replay(f"scripted/{name}", parse_recording(text, file))
             else:
-                self._plays[name] = iter(parse_script(text, file))
+                self._plays[name] = Play(parse_script(text, file))
         return self._plays[name]
 
     async def _play(self, response: ScriptedResponse) -> AsyncGenerator[StreamEvent, None]:

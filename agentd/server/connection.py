@@ -13,6 +13,7 @@ from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.editor_settings import EditorSettings
 from agentd.config.settings import Settings
+from agentd.config.subagent_settings import SubagentSettings
 from agentd.config.trust import Trust
 from agentd.config.workspace_settings import (
     FILE,
@@ -185,6 +186,11 @@ class Connection:
     def compaction(self) -> CompactionSettings:
         """When histories are made shorter by themselves."""
         return self._settings.compaction
+
+    @property
+    def subagents(self) -> SubagentSettings:
+        """What sub-agents may take."""
+        return self._settings.subagents
 
     @property
     def default_model(self) -> str | None:

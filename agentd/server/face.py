@@ -121,7 +121,7 @@ def _question(request: PermissionRequest) -> str:
         said = f"agentd wants to read {_file(subject.uri)}, which may hold secrets."
     else:
         said = f"agentd asks: {request.title}"
-    return visible(said)
+    return visible(said if request.child is None else f"{request.title}\n{said}")
 
 
 def _file(uri: str) -> str:

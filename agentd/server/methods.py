@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
 from agentd import __version__
@@ -31,6 +32,7 @@ from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
 from agentd.server.progress import Progress, ProgressTokens, Token
 from agentd.server.trace import trace_level
+from agentd.sessions import built_in
 from agentd.sessions.conversation import LOOK_SECONDS
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
@@ -38,11 +40,14 @@ from agentd.sessions.prompts import blocks_of, title_of_blocks
 from agentd.sessions.session import Session
 from agentd.sessions.store import Sessions
 from agentd.sessions.submission import Submission
+from agentd.sessions.words import commands_in, look_up
 from agentd.tools.skill import NAME as SKILL
 from agentd.tools.skill import with_skills
 from agentd.workspace.skills import NO_SKILLS, Skills
 
 log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 2.0  # for folders of commands, on a disk that hangs
 
 
 @dataclass
@@ -86,6 +91,7 @@ class Methods:
             "agentd/status": Method(wire.Empty, self.status),
             "agentd/models": Method(wire.ModelsParams, self.models),
             "agentd/tools": Method(wire.ToolsParams, self.tools),
+            "agentd/commands": Method(wire.CommandsParams, self.commands),
             "agentd/schema": Method(wire.Empty, self.schema),
             "agentd/credentials/set": Method(wire.CredentialsParams, self.credentials_set),
             "agentd/permission/respond": Method(wire.PermissionRespondParams, self.permission_respond),
@@ -187,8 +193,13 @@ class Methods:
         if not blocks:
             raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
         self.house.check_mode(params.mode)
-        self.engines.engine(params.model or self.connection.model_in(root), params.effort)
-        new = await self.sessions.create(root, wire.SessionNewParams(), title_of_blocks(blocks))
+        words, default = look_up(blocks, root, self.house), self.connection.model_in(root)
+        if words.built_in is not None:
+            built_in.check(words.built_in, self.house, default)
+        else:
+            self.engines.engine(params.model or words.model or default, params.effort)
+        title = "" if words.built_in is not None else title_of_blocks(blocks)
+        new = await self.sessions.create(root, wire.SessionNewParams(), title)
         new.introduce()
         return new.session
 
@@ -301,6 +312,7 @@ class Methods:
                 *self.engines.problems(),
                 *self.sessions.problems,
                 *await self._skill_problems(),
+                *await self._command_problems(),
             ),
             sandbox=self._sandbox_status(),
         )
@@ -370,6 +382,23 @@ class Methods:
                 for tool in with_skills(self.house.toolbox).tools
             )
         )
+
+    async def commands(self, params: wire.CommandsParams, request: Request) -> wire.CommandsResult:
+        """The commands that a prompt may name in a workspace folder."""
+        root = self.connection.root(params.workspace_uri)
+        found = await anyio.to_thread.run_sync(commands_in(root, self.house).catalogue)
+        return wire.CommandsResult(commands=found.infos())
+
+    async def _command_problems(self) -> tuple[wire.Problem, ...]:
+        """What is wrong with commands, as far as the disk tells in time."""
+        found: dict[str, wire.Problem] = {}
+        with anyio.move_on_after(_LOOK_SECONDS):
+            for root in self.connection.roots:
+                commands = commands_in(root, self.house)
+                look = commands.catalogue
+                catalogue = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+                found |= {problem.message: problem for problem in catalogue.problems}
+        return tuple(found.values())
 
     async def schema(self, params: wire.Empty, request: Request) -> object:
         """JSON Schema of everything on the wire."""

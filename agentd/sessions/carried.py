@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from agentd.protocol.events import Memory
-from agentd.protocol.messages import AssistantMessage, Message, TodoItem
+from agentd.protocol.messages import AssistantMessage, Message, ResultBlock, TodoItem, UserMessage
 from agentd.protocol.wire import Many, Wire
 
 KEY = "carried"
@@ -29,17 +29,20 @@ class Carried(Wire):
 
     messages: Many[Message] = ()
     provider_data: dict[str, Any] | None = None
+    shown: Many[ResultBlock] | None = None
     starts: dict[str, CarriedStart] = Field(default_factory=dict)
     todo: Many[TodoItem] = ()
     memories: Many[Memory] = ()
 
     def whole_messages(self) -> tuple[Message, ...]:
-        """The messages with what their provider wants back."""
-        return tuple(
-            message.model_copy(update={"provider_data": self.provider_data})
-            if isinstance(message, AssistantMessage)
-            else message
-            for message in self.messages
+        """The messages with what their provider wants back, or what the model is shown of them."""
+        return tuple(map(self._whole, self.messages))
+
+    def _whole(self, message: Message) -> Message:
+        if isinstance(message, AssistantMessage):
+            return message.model_copy(update={"provider_data": self.provider_data})
+        return (
+            message.model_copy(update={"shown": self.shown}) if isinstance(message, UserMessage) else message
         )
 
 
@@ -52,5 +55,6 @@ def records_of(
     """The records that carry this."""
     for message in messages:
         data = message.provider_data if isinstance(message, AssistantMessage) else None
-        yield {KEY: Carried(messages=(message,), provider_data=data)}
+        shown = message.shown if isinstance(message, UserMessage) else None
+        yield {KEY: Carried(messages=(message,), provider_data=data, shown=shown)}
     yield {KEY: Carried(starts=starts, todo=todo, memories=memories)}

@@ -8,7 +8,7 @@ import anyio.to_thread
 
 from agentd.agent.instructions import NOTHING, Instructions, read_instructions
 from agentd.agent.skills import catalogue
-from agentd.agent.system_prompt import system_prompt
+from agentd.agent.system_prompt import CHILD, system_prompt
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.protocol.events import Memory
@@ -71,7 +71,7 @@ class SessionConversation:
     @property
     def skills(self) -> tuple[Skill, ...]:
         """The skills that can be loaded now."""
-        return self._skills.loadable(trusted=self.is_trusted)
+        return self._skills.loadable(trusted=self.is_trusted) if self._house.gives_skills else ()
 
     @property
     def compaction(self) -> CompactionSettings:
@@ -104,6 +104,8 @@ class SessionConversation:
         """What the model is told first."""
         told = system_prompt(self._root) + self._instructions.prompt(trusted=self.is_trusted)
         told += catalogue(self.skills)
+        if self._log.state.base.parent is not None:
+            told = f"{told}\n\n{CHILD}"
         return f"{told}\n\n{DAMAGED}" if self._log.state.damage else told
 
     def place_of(self, uri: str) -> str:

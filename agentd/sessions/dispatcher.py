@@ -26,18 +26,21 @@ from agentd.protocol.methods import (
     SessionRewindParams,
     SessionRewindResult,
 )
+from agentd.sessions import built_in
 from agentd.sessions.compacting import Compacting
+from agentd.sessions.family import Family
 from agentd.sessions.findings import SessionFindings
 from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.prompt_images import check_images
-from agentd.sessions.prompts import blocks_of, check_blocks, check_going_on, digest_of
+from agentd.sessions.prompts import blocks_of, check_going_on, digest_of
 from agentd.sessions.questions import Questions
 from agentd.sessions.queue import PromptQueue
 from agentd.sessions.rewinding import Rewinding
 from agentd.sessions.run import Run
 from agentd.sessions.submission import Submission, Submissions
+from agentd.sessions.words import Words, look_up
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.shell import Shell
 
@@ -52,7 +55,15 @@ Stop = Literal["aborted", "interrupted"]
 class Dispatcher:
     """Takes the prompts of one session."""
 
-    def __init__(self, root: Path, log: SessionLog, house: House, questions: Questions, shell: Shell) -> None:
+    def __init__(
+        self,
+        root: Path,
+        log: SessionLog,
+        house: House,
+        questions: Questions,
+        shell: Shell,
+        family: Family | None = None,
+    ) -> None:
         self.root = root
         self.run: Run | None = None
         self._log = log
@@ -67,7 +78,16 @@ class Dispatcher:
         self.checkpoints = Checkpoints.beside(log.path, house.checkpoint_bytes)
         self.findings = SessionFindings(log, house.editor)
         self._ground = Ground(
-            root, log, house, questions, shell, watch, self._queue, self.checkpoints, self.findings
+            root,
+            log,
+            house,
+            questions,
+            shell,
+            watch,
+            self._queue,
+            self.checkpoints,
+            self.findings,
+            family or Family(),
         )
         self._rewinding = anyio.Lock()
 
@@ -172,19 +192,20 @@ class Dispatcher:
     def _enqueue(self, taken: Submission, kind: Literal["queue", "steer"]) -> None:
         if kind == "steer" and not taken.blocks:
             raise RpcError("invalidParams", "/prompt: a steer has to say something")
-        self._check(taken, self.run if kind == "steer" else None)
+        words = self._check(taken, self.run if kind == "steer" else None)
         queued = QueuedPrompt(
             prompt_id=taken.prompt_id, kind=kind, prompt=taken.blocks, queued_at=self._house.sources.now()
         )
         self._queue.add(queued, taken.params)
-        taken.place("steered" if kind == "steer" and self.run is not None else "queued")
+        is_said = kind == "steer" and self.run is not None and words.built_in is None
+        taken.place("steered" if is_said else "queued")
 
     def _start(self, taken: Submission) -> None:
         """Begin a run. Nothing is journaled or sent before all that can be wrong has been looked at."""
-        self._check(taken)
+        words = self._check(taken)
         if not taken.blocks:
             check_going_on(self._state.messages)
-        run = Run(self._ground, taken.params, taken.blocks, taken.digest)
+        run = Run(self._ground, taken.params, taken.blocks, taken.digest, words)
         taken.problems = self._house.news
         with refusing():
             for problem in taken.problems:
@@ -194,18 +215,22 @@ class Dispatcher:
         taken.place("started", run)
         self._house.start_soon(self._drive, run)
 
-    def _check(self, taken: Submission, run: Run | None = None) -> None:
-        """Raise `RpcError` for what cannot run: in a run of its own, or as a word in this one."""
-        params = taken.params
+    def _check(self, taken: Submission, run: Run | None = None) -> Words:
+        """What a prompt comes to. Raises `RpcError` for what cannot run: by itself, or said in this run."""
+        params, base = taken.params, self._state.base
         self._house.check_mode(params.mode)
-        check_blocks(taken.blocks, self.root)
-        base = self._state.base
+        words = look_up(taken.blocks, self.root, self._house)
+        if words.built_in is not None:
+            built_in.check(words.built_in, self._house, base.model)
+            return words
+        model = params.model or words.model or base.model
         engine = (
             run.engine()
             if run is not None
-            else self._house.engines.engine(params.model or base.model, params.effort or base.effort)
+            else self._house.engines.engine(model, params.effort or base.effort)
         )
         check_images(taken.blocks, engine.model)
+        return words
 
     async def _drive(self, run: Run) -> None:
         """The task of a run, until all who wait for its end have gone on; then what comes next."""
@@ -431,7 +456,7 @@ class Dispatcher:
     def _edit(self, params: QueueUpdateParams) -> None:
         prompt = PromptParams(prompt=params.prompt) if params.prompt is not None else None
         if prompt is not None:
-            check_blocks(blocks_of(prompt.prompt), self.root)
+            look_up(blocks_of(prompt.prompt), self.root, self._house)
         self._queue.edit(params.prompt_id, prompt)
 
     async def close(self, stop: Stop) -> None:

@@ -54,7 +54,7 @@ def _answer(message: AssistantMessage) -> Iterator[str]:
         if isinstance(block, ToolCall):
             arguments = block.raw_arguments or json.dumps(block.arguments, indent=2, ensure_ascii=False)
             yield f"**{block.name}** `{block.id}`"
-            yield _fenced(arguments, "json")
+            yield fenced(arguments, "json")
         elif isinstance(block, ThinkingContent):
             if block.text.strip():
                 yield "\n".join(f"> {line}".rstrip() for line in block.text.strip().splitlines())
@@ -68,7 +68,7 @@ def _answer(message: AssistantMessage) -> Iterator[str]:
 def _result(message: ToolResultMessage) -> Iterator[str]:
     yield f"**{'Error' if message.is_error else 'Result'}** of {message.tool_name} `{message.tool_call_id}`"
     yield from (
-        _fenced(block.text, "") if isinstance(block, TextContent) else _said(block)
+        fenced(block.text, "") if isinstance(block, TextContent) else _said(block)
         for block in message.content
     )
 
@@ -102,7 +102,7 @@ def _closed(text: str) -> str:
     return text if open_fence is None else f"{text}\n{open_fence}"
 
 
-def _fenced(text: str, language: str) -> str:
+def fenced(text: str, language: str) -> str:
     """A code block that its content cannot end."""
     longest = max((len(fence) for fence in _FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)

@@ -10,6 +10,7 @@ from agentd.config.checker_settings import Checker
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
+from agentd.config.subagent_settings import SubagentSettings
 from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Effort, Mode
@@ -62,6 +63,11 @@ class Settings(Protocol):
     @property
     def compaction(self) -> CompactionSettings:
         """When histories are made shorter by themselves."""
+        ...
+
+    @property
+    def subagents(self) -> SubagentSettings:
+        """What sub-agents may take."""
         ...
 
     @property
@@ -118,6 +124,7 @@ class House:
     git: Callable[[Path], Git] | None = None
     checkpoint_bytes: int = MOST_BYTES
     writers: Writers = field(default_factory=Writers)
+    gives_skills: bool = True  # whether the model may load skills, where there are any
     _told: list[bool] = field(default_factory=list)
 
     @property

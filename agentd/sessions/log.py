@@ -4,7 +4,7 @@ So the three cannot drift apart, whatever is cancelled or fails around them.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,10 @@ from agentd.protocol.events import (
     MessageEnd,
     Notice,
     QueueChanged,
+    ToolExecutionEnd,
 )
 from agentd.sessions.face import Face
+from agentd.sessions.family import KEPT, Delegated
 from agentd.sessions.journal import Journal, JournalError
 from agentd.sessions.records import Entry
 from agentd.sessions.recovery import aborted, closing_events
@@ -134,10 +136,11 @@ class SessionLog:
         except JournalError as error:
             log.info("a flush that nothing waited for: %s", error)
 
-    def repair(self, *, tell: bool = True) -> None:
+    def repair(self, delegated: Mapping[str, Delegated] | None = None, *, tell: bool = True) -> None:
         """Close what a stopped daemon or a full disk left open. Raises `RpcError` storage.
 
-        With `tell` false clients are not sent the events: they are about to read them.
+        `delegated` is what the children of open tool calls came to. With `tell` false clients are not sent
+        the events: they are about to read them.
         """
         run = self.state.run
         if self.state.compacting is not None:
@@ -149,7 +152,9 @@ class SessionLog:
         with refusing():
             for event in closing_events(run, self._sources):
                 is_steer = run.steer is not None and isinstance(event, MessageEnd)
-                private = {"steer": run.steer} if is_steer else {}
+                private: dict[str, Any] = {"steer": run.steer} if is_steer else {}
+                if isinstance(event, ToolExecutionEnd) and delegated and event.tool_call_id in delegated:
+                    private[KEPT] = delegated[event.tool_call_id]
                 self._record(event, run.prompt_id, tell, **private)
             if self.state.queue != self.state.told_queue:
                 self._record(QueueChanged(queue=self.state.queue), None, tell)

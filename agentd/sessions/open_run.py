@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from agentd.agent.usage import add_usage
+from agentd.agent.usage import add_spent, add_usage
 from agentd.protocol.events import (
     DurableEvent,
     FilesChanged,
@@ -25,6 +25,7 @@ from agentd.protocol.messages import (
     ToolResultMessage,
     Usage,
 )
+from agentd.sessions.family import Delegated, together
 
 
 @dataclass
@@ -77,7 +78,7 @@ def follow(run: OpenRun, event: DurableEvent, messages: int) -> None:
             run.unsaid[event.result.message_id] = event.result
             if isinstance(event.result.details, EditDetails):
                 for change in event.result.details.files:
-                    run.changed[change.uri] = _together(run.changed.get(change.uri), change.action)
+                    run.changed[change.uri] = together(run.changed.get(change.uri), change.action)
         case FilesChanged():
             run.changed = {}
         case PermissionRequested():
@@ -86,11 +87,13 @@ def follow(run: OpenRun, event: DurableEvent, messages: int) -> None:
             run.questions.pop(event.request_id, None)
 
 
-def _together(before: FileAction | None, now: FileAction) -> FileAction:
-    """What two changes of one file come to; what is left of it at the end, the disk tells."""
-    if before == "created":
-        return "created"
-    return "changed" if before == "deleted" else now
+def take_delegated(run: OpenRun, kept: Delegated | None) -> None:
+    """What the children of a tool call used and changed counts as the run's own."""
+    if kept is None:
+        return
+    run.usage = add_spent(run.usage, kept.usage)
+    for uri, action in kept.changed.items():
+        run.changed[uri] = together(run.changed.get(uri), action)
 
 
 def _follow_message(run: OpenRun, message: Message) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pydantic_core import to_json
 
+from agentd.agent.commands import BUILT_IN
+from agentd.agent.memory import is_aside
 from agentd.agent.request import project
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import (
@@ -14,9 +16,11 @@ from agentd.protocol.messages import (
     CommandContent,
     ContentBlock,
     Message,
+    ResourceContent,
     TextContent,
 )
 from agentd.protocol.text import one_line
+from agentd.workspace.paths import OutsideWorkspace, WorkspaceError, path_of, resolve
 
 _TITLE_LENGTH = 72
 _GIVEN_LENGTH = 200
@@ -43,22 +47,41 @@ def digest_of(blocks: Sequence[ContentBlock]) -> str:
 
 
 def check_blocks(blocks: Sequence[ContentBlock], root: Path) -> None:
-    """Raise `RpcError` for a prompt that this version does not know, or whose workspace folder is gone."""
+    """Raise `RpcError` for a prompt that refers to what may not be read, or whose workspace is gone."""
     if not root.is_dir():
         raise RpcError(
             "outsideWorkspace",
             f'The workspace folder "{root}" of this session does not exist any more.',
             hint="Put the folder back, or start a new session in its new place.",
         )
-    if any(isinstance(block, CommandContent) for block in blocks):
-        raise RpcError("unsupported", "Commands in prompts are not supported by this version.")
+    for number, block in enumerate(blocks):
+        if isinstance(block, ResourceContent) and block.text is None:
+            _check_place(block.uri, root, f"/prompt/{number}/uri")
+
+
+def _check_place(uri: str, root: Path, where: str) -> None:
+    """Raise `RpcError` for a URI that names no file of the workspace. What it names need not be there."""
+    try:
+        resolve(root, str(path_of(uri)))
+    except OutsideWorkspace as error:
+        hint = "Send its text along (`text`), or refer to a file of the workspace folder."
+        raise RpcError("outsideWorkspace", f"{where}: {error}", hint=hint) from error
+    except WorkspaceError as error:
+        raise RpcError("invalidParams", f"{where}: {error}") from error
+
+
+def built_in(blocks: Sequence[ContentBlock]) -> CommandContent | None:
+    """The built-in command that a prompt is, and nothing else; None where it is something else."""
+    said = [block for block in blocks if not isinstance(block, TextContent) or block.text.strip()]
+    only = said[0] if len(said) == 1 else None
+    return only if isinstance(only, CommandContent) and only.name in BUILT_IN else None
 
 
 def check_going_on(messages: Sequence[Message]) -> None:
     """Raise `RpcError` invalidParams where an empty prompt has nothing to go on from."""
     if not project(messages):
         raise RpcError("invalidParams", "/prompt: there are no messages to go on from")
-    answers = [m for m in messages if isinstance(m, AssistantMessage)]
+    answers = [m for m in messages if isinstance(m, AssistantMessage) and not is_aside(m)]
     if answers and answers[-1].stop_reason == "stop":
         raise RpcError(
             "invalidParams", "/prompt: the last answer is complete: there is nothing to go on from"
@@ -67,7 +90,7 @@ def check_going_on(messages: Sequence[Message]) -> None:
 
 def title_of_blocks(blocks: Sequence[ContentBlock]) -> str:
     """A title from the first line of a prompt that has words, without the marks of Markdown."""
-    lines = [line for b in blocks if isinstance(b, TextContent) for line in b.text.splitlines()]
+    lines = [line for block in blocks for line in _text_of(block).splitlines()]
     plain = (_plain(line) for line in lines if not _is_fence(line))
     title = next((line for line in plain if any(map(str.isalnum, line))), None)
     if title is None:  # nothing but marks
@@ -82,6 +105,12 @@ def title_of_text(text: str) -> str:
 
 def _cut(title: str, length: int) -> str:
     return title if len(title) <= length else title[: length - 1].rstrip() + "…"
+
+
+def _text_of(block: ContentBlock) -> str:
+    if isinstance(block, CommandContent):
+        return f"/{block.name} {block.arguments}"
+    return block.text if isinstance(block, TextContent) else ""
 
 
 def _is_fence(line: str) -> bool:

@@ -21,6 +21,7 @@ from agentd.permissions.rules import Rules
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import DurableEvent, Notice, PermissionRequested, PermissionResolved
 from agentd.protocol.messages import (
+    ChildCall,
     PermissionOption,
     PermissionRequest,
     PermissionSubject,
@@ -48,6 +49,7 @@ class Asked:
     options: tuple[PermissionOption, ...]
     judge: Callable[[], Decision]
     emit: Callable[[DurableEvent], Awaitable[None]]
+    child: ChildCall | None = None
 
 
 @dataclass
@@ -87,8 +89,8 @@ class Questions:
 
     @property
     def pending(self) -> tuple[PermissionRequest, ...]:
-        """The questions that stand open."""
-        return tuple(question.request for question in self._open.values())
+        """The questions that stand open, as clients have been told."""
+        return tuple(question.request for question in self._open.values() if not question.is_told)
 
     def recall(self, question: PermissionRequest, option_id: str, time: str) -> None:
         """An answer given before a restart: what was allowed for the session still is."""
@@ -131,6 +133,7 @@ class Questions:
             kind=asked.kind,
             subject=asked.subject,
             options=asked.options,
+            child=asked.child,
         )
 
     async def _ask_client(self, question: _Open) -> None:

@@ -16,7 +16,7 @@ from agentd.protocol.events import QueueChanged
 from agentd.protocol.messages import QueuedPrompt, RunError
 from agentd.protocol.methods import PromptParams
 from agentd.sessions.log import SessionLog, refusing
-from agentd.sessions.prompts import blocks_of
+from agentd.sessions.prompts import blocks_of, built_in
 
 MAX_QUEUE = LIMITS["maxQueue"]
 
@@ -185,13 +185,19 @@ class PromptQueue:
         self._claimed = steer.prompt_id if steer is not None else None
         return steer is not None
 
+    def waiting_steer(self) -> QueuedPrompt | None:
+        """The steer that `take_steer` would give now."""
+        return self._next_steer()
+
     def take_steer(self) -> QueuedPrompt | None:
         """The next steer to be said in the run. It leaves the queue when its message is journaled."""
         self._claimed = None
         return self._next_steer()
 
     def _next_steer(self) -> QueuedPrompt | None:
-        return next((each for each in self._free() if each.kind == "steer"), None)
+        """A built-in command is said to no model: it has a run of its own, as a steer that came too late."""
+        steers = (each for each in self._free() if each.kind == "steer")
+        return next((each for each in steers if built_in(each.prompt) is None), None)
 
     def start(self, prompt_id: str) -> None:
         """The run of a prompt is about to begin: it waits no more."""

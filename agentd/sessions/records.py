@@ -1,10 +1,10 @@
 """Events as the journal keeps them.
 
 A record is `{seq, time, promptId?, event, ...}` with beside the event what is never sent: the provider's own
-data of a message, the digest of a prompt, the model that a notice is about, what a compaction came to, the
-session as it stood behind a run or a compaction (for listing without reading it all). Each body is stored
-once: a tool result stands in its `tool_execution_end`, and the `message_end` that follows holds only its id,
-which `Reader` fills in again.
+data of a message, what the model is shown of the user's words, the digest of a prompt, the model that a
+notice is about, what a compaction or a call's children came to, the session as it stood behind a run or a
+compaction (for listing without reading it all). Each body is stored once: a tool result stands in its
+`tool_execution_end`, and the `message_end` that follows holds only its id, which `Reader` fills in again.
 """
 
 import functools
@@ -24,9 +24,17 @@ from agentd.protocol.events import (
     MessageEnd,
     QueueChanged,
 )
-from agentd.protocol.messages import AssistantMessage, ToolResultMessage
+from agentd.protocol.messages import AssistantMessage, ResultBlock, ToolResultMessage, UserMessage
 from agentd.protocol.methods import PromptParams
-from agentd.protocol.wire import Many, Wire
+from agentd.protocol.wire import Id, Many, Wire
+from agentd.sessions.family import KEPT, Delegated
+
+
+class Shown(Wire):
+    """What the model is shown of a message of the user, where that was found out after it was said."""
+
+    message_id: Id
+    content: Many[ResultBlock]
 
 
 @functools.cache
@@ -62,6 +70,8 @@ class Entry:
                 record["event"] = {"type": "message_end", "resultId": message.message_id}
             elif isinstance(message, AssistantMessage) and message.provider_data is not None:
                 record["providerData"] = message.provider_data
+            elif isinstance(message, UserMessage) and message.shown is not None:
+                record["shown"] = message.shown
         elif isinstance(self.event, QueueChanged):
             known = {*queued, *self.private.get("prompts", ())}
             queue = [
@@ -170,17 +180,25 @@ class Reader:
         if isinstance(event, MessageEnd) and "providerData" in record:
             message = event.message.model_copy(update={"provider_data": record["providerData"]})
             event = MessageEnd(message=message)
+        elif isinstance(event, MessageEnd) and "shown" in record:
+            told = {"message_id": event.message.message_id, "content": record["shown"]}
+            shown = Shown.model_validate(told).content
+            event = MessageEnd(message=event.message.model_copy(update={"shown": shown}))
         elif isinstance(event, CompactionEnd) and "kept" in record:
             event = event.model_copy(update={"kept": CompactionKept.model_validate(record["kept"])})
         prompt_id = record.get("promptId")
         if not isinstance(prompt_id, str) and (prompt_id is not None or isinstance(event, AgentStart)):
             raise ValueError("a run without the id of its prompt")
         private: dict[str, Any] = {key: record[key] for key in _PRIVATE if key in record}
+        if KEPT in record:
+            private[KEPT] = Delegated.model_validate(record[KEPT])
         if private or "prompts" in record:
             _Private.model_validate(record)
         if "prompts" in record:
             prompts: dict[str, Any] = record["prompts"]
             private["prompts"] = {key: PromptParams.model_validate(said) for key, said in prompts.items()}
+        if "shownNow" in record:
+            private["shownNow"] = Shown.model_validate(record["shownNow"])
         return Entry(record["seq"], str(record.get("time", "")), prompt_id, event, private)
 
 

@@ -32,6 +32,7 @@ from agentd.protocol.messages import (
     UserMessage,
 )
 from agentd.sessions.open_run import OpenRun
+from agentd.sessions.prompts import built_in
 
 OUTCOME_UNKNOWN = "Outcome unknown: the daemon stopped while this ran."
 
@@ -74,7 +75,12 @@ def _say_prompt(run: OpenRun, sources: Sources) -> Iterator[DurableEvent]:
         yield MessageStart(message=MessageHead(role="user", message_id=sources.new_id("m")))
     if run.message is not None and run.message.role == "user":
         yield MessageEnd(
-            message=UserMessage(message_id=run.message.message_id, content=run.owed, timestamp=sources.now())
+            message=UserMessage(
+                message_id=run.message.message_id,
+                content=run.owed,
+                timestamp=sources.now(),
+                shown=() if built_in(run.owed) is not None else None,
+            )
         )
 
 

@@ -5,21 +5,27 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import anyio.lowlevel
 
+from agentd.agent.commands import stricter
 from agentd.agent.host import Engine, NotJournaled, Verdict
 from agentd.agent.images import SessionImages
 from agentd.agent.loop import DEFAULT_MAX_TURNS, Loop
 from agentd.agent.prompt_cut import PromptWatch
+from agentd.agent.references import Withheld
+from agentd.agent.usage import add_spent
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import (
     AgentEnd,
     AgentStart,
     ChangedFile,
+    CompactionEnd,
     DurableEvent,
     FilesChanged,
     LiveEvent,
@@ -34,6 +40,7 @@ from agentd.protocol.events import (
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    TurnEnd,
     TurnStart,
 )
 from agentd.protocol.messages import (
@@ -47,15 +54,21 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
+from agentd.sessions.built_in import BuiltIn, Place
 from agentd.sessions.conversation import SessionConversation
+from agentd.sessions.family import KEPT, Delegations, Parentage
 from agentd.sessions.focus import focus_note
 from agentd.sessions.ground import Ground
 from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
-from agentd.sessions.questions import Asked
+from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.recovery import changed_files
-from agentd.tools.base import Action, LiveOutput, Tool, ToolContext
+from agentd.sessions.user_words import UserWords, Ways
+from agentd.sessions.words import Words
+from agentd.tools.base import Action, Channel, LiveOutput, Tool, ToolContext
+from agentd.workspace.checkpoints import Checkpoint
 from agentd.workspace.command_changes import Looks
+from agentd.workspace.editor import Finding
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
 
@@ -80,9 +93,14 @@ class Run(SessionConversation):
     """One prompt from its acceptance to its result. `agent.host.Host` for its loop."""
 
     def __init__(
-        self, ground: Ground, params: PromptParams, blocks: tuple[ContentBlock, ...], digest: str
+        self,
+        ground: Ground,
+        params: PromptParams,
+        blocks: tuple[ContentBlock, ...],
+        digest: str,
+        words: Words,
     ) -> None:
-        """A run of params that were checked. Raises `RpcError` noModel."""
+        """A run of params that were checked, and what their words come to. Raises `RpcError` noModel."""
         super().__init__(ground.root, ground.log, ground.house)
         base, house = ground.log.state.base, ground.house
         assert params.prompt_id is not None
@@ -93,8 +111,20 @@ class Run(SessionConversation):
         self.result: PromptResult | None = None
         self._ground = ground
         self._blocks = blocks
-        self._mode = params.mode
-        self._engine = house.engines.engine(params.model or base.model, params.effort or base.effort)
+        self._mode = params.mode if words.mode is None else stricter(params.mode or base.mode, words.mode)
+        self._built_in: BuiltIn | None = None
+        if words.built_in is not None:
+            place = Place(ground.root, ground.log, house, ground.checkpoints, ground.seen)
+            self._built_in = BuiltIn(words.built_in, place, self._compact)
+            self._engine = self._built_in.engine
+        else:
+            model = params.model or words.model or base.model
+            self._engine = house.engines.engine(model, params.effort or base.effort)
+        ways = Ways(lambda: self.tool_context(_unheard), self._judge, self._ask_about, self.emit)
+        note = focus_note(house.editor.focus, ground.root) if blocks and self._built_in is None else ()
+        words = replace(words, parts=(*words.parts, *note))
+        self.delegations = Delegations()
+        self._user_words = UserWords(words, ground.root, house, ways)
         self._live = LivePart()
         self._looks = Looks()
         self._watchers: list[Callable[[DurableEvent], None]] = []
@@ -104,11 +134,13 @@ class Run(SessionConversation):
         self._steers: dict[str, str] = {}  # messages that say a steer -> its prompt
         self._said = params.prompt_id  # the prompt that was said last, to which changes of files belong
         self.over = False  # whether its last event is journaled
+        self._before = anyio.CancelScope()  # what comes before the first event
+        self._compacted: CompactionEnd | None = None
+        self._user_id = house.sources.new_id("m")
         user = None
         if blocks:
-            message_id, timestamp = house.sources.new_id("m"), house.sources.now()
-            content = (*blocks, *focus_note(house.editor.focus, ground.root))
-            user = UserMessage(message_id=message_id, content=content, timestamp=timestamp)
+            content, timestamp = (*blocks, *note), house.sources.now()
+            user = UserMessage(message_id=self._user_id, content=content, timestamp=timestamp)
         settings = PromptSettings(
             model=self._engine.model.id, mode=self._current_mode(), effort=self._engine.effort
         )
@@ -125,6 +157,10 @@ class Run(SessionConversation):
             await self.look_for_skills()
             if self._ground.shell.background.running:
                 await self._checkpoint().look_beside(self._root, begins=True)
+            with self._before:
+                await (
+                    self._built_in.perform() if self._built_in is not None else self._user_words.find_out()
+                )
             await self._loop.run()
             self.result = self._log.state.prompts[self.prompt_id].result
         except NotJournaled as error:
@@ -152,6 +188,7 @@ class Run(SessionConversation):
 
     def cancel(self, stop: Literal["aborted", "interrupted"] = "aborted") -> None:
         """Stop the run as soon as can be; too late once its outcome is fixed."""
+        self._before.cancel()
         self._loop.cancel(stop)
 
     async def until_accepted(self) -> None:
@@ -191,10 +228,42 @@ class Run(SessionConversation):
         base = self._log.state.base
         if "mode" in changed:
             self._mode = None
-        if "model" in changed or "effort" in changed:
+        if self._built_in is None and ("model" in changed or "effort" in changed):
             model = base.model if "model" in changed else self._engine.model.id
             effort = base.effort if "effort" in changed else self._engine.effort
             self._engine = self._house.engines.engine(model, effort)
+
+    # --- what its children see --------------------------------------------------------------------
+
+    @property
+    def open_call(self) -> str:
+        """The tool call that runs: there is one at a time."""
+        assert self._log.state.run is not None
+        (call_id,) = self._log.state.run.calls
+        return call_id
+
+    @property
+    def present_engine(self) -> Engine:
+        """The model of the turn, or the newer one that the user has chosen meanwhile."""
+        return self._engine
+
+    @property
+    def workspace_uri(self) -> str:
+        """The workspace folder of the session."""
+        return self._log.state.base.workspace_uri
+
+    def parentage(self, call_id: str, description: str) -> Parentage:
+        """What a child of this tool call has of the run."""
+        return Parentage(
+            self._log.state.session_id,
+            self.prompt_id,
+            call_id,
+            description,
+            self._ground.questions,
+            self._current_mode,
+            self._checkpoint,
+            self.emit,
+        )
 
     # --- what the loop sees (agent.host.Host) -----------------------------------------------------
 
@@ -239,10 +308,20 @@ class Run(SessionConversation):
             shell=self._ground.shell,
             checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
             checkpoint=self._checkpoint(),
-            show_findings=lambda findings: self._ground.findings.replace(self._said, findings),
+            show_findings=self._show_findings,
+            run_child=self._ground.family.children(self) if self._ground.family.children else None,
         )
 
-    def _checkpoint(self) -> PromptCheckpoint:
+    def _show_findings(self, findings: Sequence[Finding]) -> bool:
+        """What a child finds it tells its parent, which has the word to the user."""
+        if self._ground.family.parent is not None:
+            return False
+        return self._ground.findings.replace(self._said, findings)
+
+    def _checkpoint(self) -> Checkpoint:
+        """What keeps files as they are before the prompt changes them; a child works for its parent's."""
+        if (parent := self._ground.family.parent) is not None:
+            return parent.checkpoint()
         house = self._house
         return PromptCheckpoint(
             self._ground.checkpoints,
@@ -261,17 +340,31 @@ class Run(SessionConversation):
             self._log.record(Notice(severity=severity, message=message), self.prompt_id)
 
     def claim_steer(self) -> bool:
-        """Whether the user wants something said in this run before it ends."""
-        return self._ground.queue.claim_steer()
+        """Whether the user wants something said in this run before it ends: not to a built-in command."""
+        return self._built_in is None and self._ground.queue.claim_steer()
 
-    def next_steer(self) -> UserMessage | None:
+    async def next_steer(self) -> UserMessage | None:
         """The next message that the user wants said in this run."""
-        steer = self._ground.queue.take_steer()
-        if steer is None:
-            return None
-        message_id = self.sources.new_id("m")
-        self._steers[message_id] = steer.prompt_id
-        return UserMessage(message_id=message_id, content=steer.prompt, timestamp=self.sources.now())
+        queue = self._ground.queue
+        while (steer := queue.waiting_steer()) is not None:
+            message_id = self.sources.new_id("m")
+            words = await self._user_words.of_steer(message_id, steer.prompt)
+            if queue.waiting_steer() == steer:  # and not another one that was put in front meanwhile
+                queue.take_steer()
+                words.said()
+                self._steers[message_id] = steer.prompt_id
+                return UserMessage(
+                    message_id=message_id,
+                    content=steer.prompt,
+                    timestamp=self.sources.now(),
+                    shown=words.shown,
+                )
+        queue.take_steer()
+        return None
+
+    async def before_request(self) -> None:
+        """Ask the user about the secrets that their words refer to, before the model is asked."""
+        await self._user_words.ask_about_secrets()
 
     def start_soon(self, function: Callable[..., Awaitable[Any]], *args: object) -> None:
         """Run something that may outlive the run."""
@@ -309,14 +402,18 @@ class Run(SessionConversation):
             with anyio.move_on_after(LOOK_SECONDS, shield=True):
                 await self._checkpoint().look_beside(self._root)
             await self._tell_changed_files()
+            event = event.model_copy(update={"usage": add_spent(event.usage, self.delegations.usage)})
+        if isinstance(event, ToolExecutionEnd) and (kept := self.delegations.take(event.tool_call_id)):
+            private[KEPT] = kept
         if isinstance(event, AgentEnd | ToolExecutionEnd) and (notice := self._ground.checkpoints.notice):
             self._tell_once(notice, "warning")
-        elif isinstance(event, AgentStart) and (files := self._instructions.uris(trusted=self.is_trusted)):
-            event = AgentStart(prompt=event.prompt.model_copy(update={"instructions": files}))
+        event = self._completed(event)
         self._record(event, private)
         self._live.follow(event)
         for watch in self._watchers:
             watch(event)
+        if isinstance(event, TurnEnd):
+            await anyio.lowlevel.checkpoint_if_cancelled()  # who watches may have ended the run here
         if isinstance(event, AgentStart):
             self._tell_of_instructions()
             self._tell_of_skills()
@@ -328,6 +425,27 @@ class Run(SessionConversation):
         if opens:
             self.is_safe = True
             self.accepted.set()
+
+    def _completed(self, event: DurableEvent) -> DurableEvent:
+        """The event with what was found out since the run was made."""
+        if isinstance(event, AgentStart):
+            files = self._instructions.uris(trusted=self.is_trusted) or None
+            update = {"instructions": files, "mode": self._current_mode()}
+            return AgentStart(prompt=event.prompt.model_copy(update=update))
+        if isinstance(event, MessageEnd) and event.message.message_id == self._user_id:
+            words, own = self._user_words, self._built_in
+            shown = own.shown if own is not None else words.shown(self._user_id)
+            return MessageEnd(message=event.message.model_copy(update={"shown": shown}))
+        if isinstance(event, CompactionEnd):
+            self._compacted = event
+        return event
+
+    async def _compact(self, instructions: str | None) -> CompactionEnd:
+        """Sum the history up, inside this run; give how that ended."""
+        base = self._log.state.base
+        await self._loop.compact(self._house.engines.engine(base.model, base.effort), instructions)
+        assert self._compacted is not None, "what was begun has ended"
+        return self._compacted
 
     async def _tell_changed_files(self) -> None:
         run = self._log.state.run
@@ -360,7 +478,6 @@ class Run(SessionConversation):
 
     async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str) -> Verdict:
         """Judge a prepared call, asking the user where need be."""
-
         proposal = Proposal(
             call.name,
             tool.kind,
@@ -369,11 +486,7 @@ class Run(SessionConversation):
             sandboxable=action.sandboxed is not None,
             rebuildable=action.rebuilt is not None,
         )
-        rules = self._ground.questions.rules
-
-        def judge() -> Decision:
-            return decide(proposal, mode=self._current_mode(), trusted=self.is_trusted, remembered=rules)
-
+        judge = partial(self._judge, proposal)
         decision = judge()
         if isinstance(decision, Deny):
             return Verdict(False, decision.reason)
@@ -381,18 +494,55 @@ class Run(SessionConversation):
             return Verdict(allowed=True, manner=decision.manner)
         if action.subject is None:
             return Verdict(False, f'Tool "{call.name}" needs the user\'s permission and cannot ask for it.')
-        options = rules.options(call.name, action.subject, trusted=self.is_trusted, secret=action.secret)
-        return await self._ground.questions.ask(
+        options = self._questions.rules.options(
+            call.name, action.subject, trusted=self.is_trusted, secret=action.secret
+        )
+        asked = Asked(
+            self._log.state.session_id,
+            self.prompt_id,
+            call,
+            tool.kind,
+            title,
+            action.subject,
+            options,
+            judge,
+            self.emit,
+        )
+        return await self._ask(asked)
+
+    @property
+    def _questions(self) -> Questions:
+        """Where this run asks: in its session, or in that of its parent."""
+        parent = self._ground.family.parent
+        return self._ground.questions if parent is None else parent.questions
+
+    async def _ask(self, asked: Asked) -> Verdict:
+        parent = self._ground.family.parent
+        return await self._questions.ask(asked if parent is None else parent.asked(asked))
+
+    def _judge(self, proposal: Proposal) -> Decision:
+        """What is to happen with it, by mode and rules as they are now."""
+        rules = self._questions.rules
+        return decide(proposal, mode=self._current_mode(), trusted=self.is_trusted, remembered=rules)
+
+    async def _ask_about(
+        self, withheld: Withheld, emit: Callable[[DurableEvent], Awaitable[None]]
+    ) -> Verdict:
+        """Ask the user whether the model may see a file that they refer to, as for a call that reads it."""
+        call = ToolCall(id=self.unique_call_id(None), name="read_file")
+        subject = withheld.subject
+        options = self._questions.rules.options(call.name, subject, trusted=self.is_trusted, secret=True)
+        return await self._ask(
             Asked(
                 self._log.state.session_id,
                 self.prompt_id,
                 call,
-                tool.kind,
-                title,
-                action.subject,
+                "read",
+                withheld.title,
+                subject,
                 options,
-                judge,
-                self.emit,
+                withheld.judge,
+                emit,
             )
         )
 
@@ -402,6 +552,8 @@ class Run(SessionConversation):
         return self._trusted and self._house.settings.trusts(self._ground.root)
 
     def _current_mode(self) -> Mode:
+        if (parent := self._ground.family.parent) is not None:
+            return parent.mode()
         return self._mode or self._log.state.base.mode
 
 
@@ -439,6 +591,10 @@ def _folder_of(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...] | 
                 if path.is_relative_to(root):
                     return path.relative_to(root).parent.parts
     return None
+
+
+async def _unheard(channel: Channel, text: str, left_out: int = 0) -> None:
+    """Nobody listens to what reading says on the way."""
 
 
 def _is_from_user(event: DurableEvent) -> bool:

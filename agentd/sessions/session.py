@@ -4,7 +4,7 @@ Everything here happens on the event loop, so that what a request does is one st
 requests were read. What becomes of prompts is in `dispatcher.py`.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from agentd.permissions.rules import Rules
@@ -29,6 +29,7 @@ from agentd.protocol.methods import (
 )
 from agentd.protocol.text import visible
 from agentd.sessions.dispatcher import Dispatcher, Stop
+from agentd.sessions.family import Delegated, Family
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
 from agentd.sessions.log import SessionLog, refusing
@@ -46,7 +47,14 @@ SNAPSHOT_MESSAGES = 200
 class Session:
     """One conversation in one workspace folder."""
 
-    def __init__(self, state: SessionState, journal: Journal, root: Path, house: House) -> None:
+    def __init__(
+        self,
+        state: SessionState,
+        journal: Journal,
+        root: Path,
+        house: House,
+        family: Family | None = None,
+    ) -> None:
         self.root = root
         self._state = state
         self._house = house
@@ -54,7 +62,7 @@ class Session:
         rules = Rules(root, house.rules, lambda: house.settings.rules(root))
         self._questions = Questions(house.face, house.sources, rules)
         self._shell = Shell(house.start_soon, house.spills, is_reopened=bool(state.messages))
-        self.prompts = Dispatcher(root, self._log, house, self._questions, self._shell)
+        self.prompts = Dispatcher(root, self._log, house, self._questions, self._shell, family)
         for answer in state.answers:
             self._questions.recall(*answer)
 
@@ -125,15 +133,18 @@ class Session:
     async def prompt(
         self, params: PromptParams, on_start: Callable[[Submission], None] = lambda taken: None
     ) -> PromptResult | PromptAccepted:
-        """See `Dispatcher.prompt`."""
+        """See `Dispatcher.prompt`. The prompt of a child is its parent's alone."""
+        refuse_child(self._state.base, "takes no prompts")
         return await self.prompts.prompt(params, on_start)
 
     async def compact(self, instructions: str | None) -> SessionCompactResult:
         """See `Dispatcher.compact`."""
+        refuse_child(self._state.base, "cannot be compacted")
         return await self.prompts.compact(instructions)
 
     async def rewind(self, params: SessionRewindParams) -> SessionRewindResult:
         """See `Dispatcher.rewind`."""
+        refuse_child(self._state.base, "cannot be rewound")
         return await self.prompts.rewind(params)
 
     async def cancel(
@@ -154,12 +165,19 @@ class Session:
         with refusing():
             return self._log.record_held(SessionChanged(session=info))
 
-    def recover(self, damage: Collection[int] = (), *, tell: bool = True) -> None:
+    def recover(
+        self,
+        damage: Collection[int] = (),
+        delegated: Mapping[str, Delegated] | None = None,
+        *,
+        tell: bool = True,
+    ) -> None:
         """Close a run that a stopped daemon left open, and tell of lines that were lost.
 
-        `tell`: whether clients are sent these events. Raises `RpcError` storage.
+        `delegated` is what the children of its open tool calls came to. `tell`: whether clients are sent
+        these events. Raises `RpcError` storage.
         """
-        self._log.repair(tell=tell)
+        self._log.repair(delegated, tell=tell)
         self._log.warn_of_damage(damage, tell=tell)
 
     def update(self, params: SessionUpdateParams) -> SessionInfo:
@@ -167,6 +185,8 @@ class Session:
 
         Raises `RpcError` unsupported, noModel or storage; then nothing has changed.
         """
+        if params.model or params.mode or params.effort:
+            refuse_child(self._state.base, "works with its parent's model and mode")
         self._house.check_mode(params.mode)
         if params.model is not None:
             self._house.engines.engine(params.model, params.effort)
@@ -208,6 +228,16 @@ class Session:
             self.prompts.findings.clear()
             self.prompts.checkpoints.close()
             self._log.close()
+
+
+def refuse_child(info: SessionInfo, what: str) -> None:
+    """Raise `RpcError` unsupported for a session that runs, or ran, for another one's tool call."""
+    if info.parent is not None:
+        raise RpcError(
+            "unsupported",
+            f"Session {info.session_id} is that of a sub-agent and {what}.",
+            hint=f"Use its parent, session {info.parent.session_id}, or fork it to go on from what it said.",
+        )
 
 
 def reading(

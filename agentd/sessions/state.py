@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from agentd.agent.memory import current
+from agentd.agent.memory import current, is_aside
 from agentd.agent.usage import add_spent, add_usage, spent
 from agentd.protocol.events import (
     AgentEnd,
@@ -39,9 +39,10 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.methods import PromptParams, PromptResult
 from agentd.sessions.carried import Carried
-from agentd.sessions.open_run import OpenRun, follow
+from agentd.sessions.family import KEPT
+from agentd.sessions.open_run import OpenRun, follow, take_delegated
 from agentd.sessions.prompts import blocks_of, digest_of, title_of_blocks
-from agentd.sessions.records import Entry
+from agentd.sessions.records import Entry, Shown
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_.:~-]{1,120}")
 
@@ -157,7 +158,7 @@ class SessionState:
 
     def _title_from_messages(self) -> str:
         for message in self.messages:
-            if isinstance(message, UserMessage):
+            if isinstance(message, UserMessage) and not is_aside(message):
                 return title_of_blocks(message.content)
         return ""
 
@@ -202,7 +203,7 @@ class SessionState:
         elif isinstance(event, Notice):
             self.damage.update(entry.private.get("damage", ()))
         elif isinstance(event, PermissionResolved):
-            self._resolve(event, entry.time)
+            self._resolve(event, entry)
         elif isinstance(event, TodoChanged):
             self.todo = event.items
         elif isinstance(event, PermissionRequested):
@@ -213,6 +214,7 @@ class SessionState:
             self._rewind(event, str(entry.private.get("rewind", "")))
         if self.run is not None:
             follow(self.run, event, len(self.messages))
+            take_delegated(self.run, entry.private.get(KEPT))
         if isinstance(event, AgentEnd):
             self._end(event)
 
@@ -268,10 +270,18 @@ class SessionState:
             self.wishes.pop(prompt_id, None)
         return found
 
-    def _resolve(self, event: PermissionResolved, time: str) -> None:
+    def _show(self, shown: Shown) -> None:
+        """The user has said whether the model may see what a message refers to."""
+        for place, message in enumerate(self.messages):
+            if isinstance(message, UserMessage) and message.message_id == shown.message_id:
+                self.messages[place] = message.model_copy(update={"shown": shown.content})
+
+    def _resolve(self, event: PermissionResolved, entry: Entry) -> None:
         question = self._questions.pop(event.request_id, None)
         if question is not None and event.option_id is not None:
-            self.answers.append(Answer(question, event.option_id, time))
+            self.answers.append(Answer(question, event.option_id, entry.time))
+        if "shownNow" in entry.private:
+            self._show(entry.private["shownNow"])
 
     def _follow_compaction(self, event: CompactionStart | CompactionEnd) -> None:
         self.compacting = event if isinstance(event, CompactionStart) else None

@@ -35,8 +35,10 @@ from agentd.protocol.methods import (
     SessionRewindResult,
 )
 from agentd.protocol.wire import Encoded
+from agentd.sessions.children import ChildRuns, children_of, delegated_by
 from agentd.sessions.dispatcher import Stop
 from agentd.sessions.export import markdown
+from agentd.sessions.family import Family
 from agentd.sessions.file_changes import diff, original
 from agentd.sessions.forking import Fork
 from agentd.sessions.gates import Gates
@@ -47,7 +49,7 @@ from agentd.sessions.log import damage_told
 from agentd.sessions.page import read_page
 from agentd.sessions.prompts import title_of_text
 from agentd.sessions.replay import ReplayReader
-from agentd.sessions.session import Session, reading
+from agentd.sessions.session import Session, reading, refuse_child
 from agentd.sessions.shelf import Shelf
 from agentd.sessions.state import SessionState
 from agentd.sessions.summary import cursor_of
@@ -112,7 +114,13 @@ class Sessions:
         return await self._begin(root, info)
 
     async def _begin(
-        self, root: Path, info: SessionInfo, carried: Sequence[Mapping[str, Any]] = ()
+        self,
+        root: Path,
+        info: SessionInfo,
+        carried: Sequence[Mapping[str, Any]] = (),
+        *,
+        house: House | None = None,
+        family: Family | None = None,
     ) -> "NewSession":
         """Make the session that `info` tells, with what it takes over of another one."""
         path = self._shelf.path(root, info.session_id)
@@ -124,7 +132,7 @@ class Sessions:
                 journal, state = await anyio.to_thread.run_sync(make, path, header, carried)
         except JournalError as error:
             raise RpcError("storage", str(error), retryable=True) from error
-        session = Session(state, journal, root, self._house)
+        session = Session(state, journal, root, house or self._house, family or self._parent(root))
         try:
             introduce = session.begin(info)
         except RpcError:
@@ -132,8 +140,27 @@ class Sessions:
             await anyio.to_thread.run_sync(path.unlink)
             raise
         self._open[info.session_id] = session
-        self._latest[root] = info.session_id
+        if info.parent is None:
+            self._latest[root] = info.session_id
         return NewSession(session, introduce)
+
+    def _parent(self, root: Path) -> Family:
+        """What a session has that may have children."""
+        return Family(children=lambda run: ChildRuns(run, root, self._house, self))
+
+    async def begin_child(self, root: Path, info: SessionInfo, house: House, family: Family) -> Session:
+        """See `children.Nursery`."""
+        self._check_open()
+        new = await self._begin(root, info, house=house, family=family)
+        new.introduce()
+        return new.session
+
+    async def end_child(self, session: Session) -> None:
+        """See `children.Nursery`. One that a client has closed or deleted is ended already."""
+        async with self._gates.passing(session.session_id):
+            if self._open.get(session.session_id) is session:
+                await session.close()
+                self._forget(session)
 
     async def fork(self, params: SessionForkParams) -> "NewSession":
         """A new session that goes on from a message of another one, which nothing happens to.
@@ -251,10 +278,12 @@ class Sessions:
         root = path_of(state.base.workspace_uri)
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(_settle, path, root, state, self._house)
-        session = Session(state, journal, root, self._house)
+        session = Session(state, journal, root, self._house, self._parent(root))
         try:
-            session.recover(damage, tell=tell)
-        except RpcError:
+            calls = state.run.calls if state.run is not None else ()
+            delegated = await anyio.to_thread.run_sync(delegated_by, path) if calls else {}
+            session.recover(damage, delegated, tell=tell)
+        except BaseException:
             journal.close()
             raise
         return session
@@ -357,6 +386,7 @@ class Sessions:
         async with self._gates.passing(session_id):
             session = self._open.get(session_id)
             state, path = await self._as_it_is(session_id)
+            refuse_child(state.base, "has no changes of files of its own")
             kept = session.prompts.checkpoints if session is not None else Checkpoints.beside(path)
             root = path_of(state.base.workspace_uri)
             return await anyio.to_thread.run_sync(look, state, kept, root, what)
@@ -380,7 +410,8 @@ class Sessions:
         self._problems |= shelved.problems
         infos = {info.session_id: info for info in shelved.infos}
         infos |= {s.session_id: s.info for s in self._open.values() if root is None or s.root == root}
-        ordered = sorted(infos.values(), key=cursor_of, reverse=True)
+        shown = [info for info in infos.values() if params.children or info.parent is None]
+        ordered = sorted(shown, key=cursor_of, reverse=True)
         if params.cursor is not None:
             ordered = [info for info in ordered if cursor_of(info) < params.cursor]
         page = ordered[: params.limit]
@@ -410,7 +441,7 @@ class Sessions:
         return path
 
     async def delete(self, session_id: str) -> None:
-        """Cancel what runs in a session and remove it for good.
+        """Cancel what runs in a session and remove it for good, and its children before it.
 
         Raises `RpcError` sessionNotFound, sessionLocked where another process holds it, or storage.
         """
@@ -421,6 +452,8 @@ class Sessions:
                 await session.close()
                 self._forget(session)
             path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
+            for child in await anyio.to_thread.run_sync(children_of, path):
+                await self.delete(child)
             try:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(_remove, path)

@@ -106,6 +106,40 @@ def _unseen(findings: Sequence[Finding]) -> bool:
 
 
 @dataclass(frozen=True)
+class ChildTask:
+    """What a child session is to do. `tools` are the names of those it gets; None: all it may have."""
+
+    description: str
+    prompt: str
+    tools: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ChildAnswer:
+    """What a child came to: what it said last, in how many turns, and, where it is not done, why."""
+
+    text: str
+    turns: int = 0
+    problem: str | None = None
+
+
+class RunChild(Protocol):
+    """Runs a child session to its end, on behalf of the tool call that it is handed to."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of all the tools that a child may have."""
+        ...
+
+    async def __call__(self, task: ChildTask, tell: Callable[[str], Awaitable[None]]) -> ChildAnswer:
+        """Run it; `tell` is told in a line, now and then, what it does.
+
+        Raises nothing but cancellation, and comes back only when nothing of the child runs any more.
+        """
+        ...
+
+
+@dataclass(frozen=True)
 class ToolContext:
     """What a tool may use. One per tool call.
 
@@ -115,7 +149,8 @@ class ToolContext:
     keeps what a file is before it is changed. `checkers` are programs of the user's that find what is wrong.
     `show_findings` shows what a review found, in place of what the session has shown before; it gives False
     where no editor shows it.
-    `model` is the one that reads the result, `skills` are those that it can load.
+    `model` is the one that reads the result, `skills` are those that it can load. `run_child` runs child
+    sessions; None where there can be none.
     """
 
     root: Path
@@ -132,6 +167,7 @@ class ToolContext:
     show_findings: Callable[[Sequence[Finding]], bool] = _unseen
     model: Model | None = None
     skills: tuple[Skill, ...] = ()
+    run_child: RunChild | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from agentd.tools.list_directory import ListDirectory
 from agentd.tools.read_file import ReadFile
 from agentd.tools.report_findings import ReportFindings
 from agentd.tools.search_files import SearchFiles
+from agentd.tools.task import Task
 from agentd.tools.todo import TodoRead, TodoWrite
 from agentd.tools.web_fetch import WebFetch
 from agentd.tools.write_file import WriteFile
@@ -35,5 +36,6 @@ def builtin_tools(processes: Processes, sandbox: Sandbox | None = None) -> Toolb
             TodoWrite(),
             TodoRead(),
             WebFetch(),
+            Task(),
         )
     )

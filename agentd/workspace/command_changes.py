@@ -15,9 +15,10 @@ import hashlib
 import logging
 import os
 import stat
+import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentd.workspace import files
@@ -112,12 +113,32 @@ class Looks:
 
     `beside` is the picture from before commands ran beside the prompt, in the background. It serves for all
     later looks of the prompt, as what was kept since is known.
+
+    Beside a command others of the same prompt may run, and tools: `making` are the changes by tools that are
+    kept and perhaps not made yet, each with its place among all. `keeping` is held while changes are kept.
     """
 
     last: Picture | None = None
     beside: Picture | None = None
     needs_git: bool = False
     is_too_large: bool = False
+    making: dict[Parts, int] = field(default_factory=dict)
+    keeping: threading.Lock = field(default_factory=threading.Lock)
+
+    def known(self, checkpoints: Checkpoints) -> int:
+        """How many changes are made for certain when a look begins now. Blocks. Raises OSError."""
+        with self.keeping:
+            return min([len(checkpoints.changes()), *self.making.values()])
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What a look behind a command found, and when: `changes` were kept by then, and tools were at `left`."""
+
+    found: list["Difference"]
+    is_all: bool
+    left: frozenset[Parts]
+    changes: int
 
 
 @dataclass(frozen=True)
@@ -142,7 +163,7 @@ def look(
     `with_git`: what git has the content of is not read.
     """
     began, deadline = time.time_ns(), time.monotonic() + (SECONDS_WITH_GIT if with_git else SECONDS)
-    changes = len(checkpoints.changes())
+    changes = looks.known(checkpoints)
     with directory(root, ()) as fd:
         walk = _Walk(fd, _below(root, hidden))
         statuses = _statuses(fd, walk, deadline, with_git=with_git)
@@ -211,6 +232,14 @@ class _Room:
 # --- behind ---------------------------------------------------------------------------------------
 
 
+def look_behind(checkpoints: Checkpoints, before: Picture, looks: Looks) -> Behind:
+    """Look once more, and give what differs. Blocks. Raises OSError."""
+    with looks.keeping:
+        left, changes = frozenset(looks.making), len(checkpoints.changes())
+    found, is_all = differences(checkpoints, before)
+    return Behind(found, is_all, left, changes)
+
+
 def differences(checkpoints: Checkpoints, before: Picture) -> tuple[list[Difference], bool]:
     """Look once more, and give what differs, and whether that is all of it. Blocks. Raises OSError."""
     root = before.root
@@ -235,6 +264,21 @@ def differences(checkpoints: Checkpoints, before: Picture) -> tuple[list[Differe
             made = _made(parts, before.folders) if old is None else 0
             found.append(Difference(parts, old, now, data, made))
     return found, True
+
+
+def keep_behind(
+    checkpoints: Checkpoints,
+    before: Picture,
+    behind: Behind,
+    looks: Looks,
+    blobs: Mapping[str, bytes],
+    origin: str,
+) -> None:
+    """Keep what a look found, but not what others of the prompt have changed since. Like `keep`."""
+    with looks.keeping:
+        since = {change.parts for change in checkpoints.changes()[behind.changes :]}
+        found = [each for each in behind.found if each.parts not in behind.left | since]
+        keep(checkpoints, before, found, blobs, origin)
 
 
 def keep(

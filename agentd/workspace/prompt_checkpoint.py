@@ -4,7 +4,7 @@ import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -56,7 +56,7 @@ class PromptCheckpoint:
         change = Change(self.prompt_id, place.parts, old, new, made=made)
         contents = {digest: after, **({old.digest: before.data} if old is not None and before else {})}
         try:
-            self.checkpoints.record([change], contents)
+            self._begin(change, contents)
         except OSError as error:
             raise not_kept(place, error) from error
         self.writers.note(place.path, self.checkpoints, new)
@@ -66,6 +66,18 @@ class PromptCheckpoint:
             with suppress(OSError):
                 self.checkpoints.record([Change(self.prompt_id, place.parts, new, old)], contents)
             raise
+        finally:
+            self.looks.making.pop(place.parts, None)
+
+    def _begin(self, change: Change, contents: Mapping[str, bytes]) -> None:
+        """Keep a change that is about to be made; until it is, no look takes it for one of a command."""
+        with self.looks.keeping:
+            self.looks.making[change.parts] = len(self.checkpoints.changes())
+            try:
+                self.checkpoints.record([change], contents)
+            except OSError:
+                del self.looks.making[change.parts]
+                raise
 
     @asynccontextmanager
     async def watching(self, root: Path) -> AsyncIterator[None]:
@@ -124,12 +136,14 @@ class PromptCheckpoint:
             return
         run = partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
         try:
-            found, is_all = await run(command_changes.differences, self.checkpoints, picture)
-            if not is_all:
+            behind = await run(command_changes.look_behind, self.checkpoints, picture, self.looks)
+            if not behind.is_all:
                 self.tell(command_changes.TOO_MANY)
-            found = [each for each in found if not self._is_anothers(picture, each)]
+            found = [each for each in behind.found if not self._is_anothers(picture, each)]
             blobs = await self._blobs(found)
-            await run(command_changes.keep, self.checkpoints, picture, found, blobs, self.prompt_id)
+            behind = replace(behind, found=found)
+            more = (self.looks, blobs, self.prompt_id)
+            await run(command_changes.keep_behind, self.checkpoints, picture, behind, *more)
         except OSError as error:
             log.warning("what a command changed could not be kept: %s", error)
 

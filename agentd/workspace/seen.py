@@ -21,6 +21,10 @@ class SeenFiles:
         """The model has seen (or just written) the content that has this `digest`."""
         self._digests[path] = seen
 
+    def learn(self, seen: "SeenFiles") -> None:
+        """The model has seen these as well."""
+        self._digests |= seen._digests
+
     def knows(self, path: Path) -> bool:
         """Whether the model has seen the file at all."""
         return path in self._digests

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from agentd.agent.memory import is_aside
 from agentd.protocol.messages import (
     AssistantMessage,
     CommandContent,
@@ -32,6 +33,18 @@ def answer(*content: Any, stop: Any = "stop", message_id: str = "a1") -> Assista
     )
 
 
+def told(*content: Any, shown: tuple[str, ...]) -> UserMessage:
+    """What the user wrote, where the model is shown something else."""
+    blocks = tuple(TextContent(text=each) for each in shown)
+    return user(*content).model_copy(update={"shown": blocks})
+
+
+def aside(*shown: str) -> list[Message]:
+    """A command of agentd's own with its answer, and what the model is told of it."""
+    command = told(CommandContent(name="undo"), shown=shown)
+    return [command, answer("done").model_copy(update={"provider": "agentd", "model": "commands"})]
+
+
 def call(call_id: str, name: str = "read", **arguments: Any) -> ToolCall:
     return ToolCall(id=call_id, name=name, arguments=arguments)
 
@@ -45,6 +58,11 @@ def result(call_id: str, *texts: str, is_error: bool = False, message_id: str = 
         is_error=is_error,
         timestamp=TIME,
     )
+
+
+def is_asked(message: Message) -> bool:
+    """Whether a model was asked for this."""
+    return isinstance(message, AssistantMessage) and not is_aside(message)
 
 
 # --- any history at all ---------------------------------------------------------------------------
@@ -75,6 +93,8 @@ answer_blocks = st.one_of(
 )
 messages = st.one_of(
     st.lists(user_blocks, max_size=3).map(lambda blocks: user(*blocks)),
+    st.builds(lambda shown: told("/fix", shown=shown), st.lists(TEXTS, max_size=2).map(tuple)),
+    st.sampled_from(aside()),
     st.builds(
         lambda blocks, stop: answer(*blocks, stop=stop),
         st.lists(answer_blocks, max_size=4),
@@ -101,8 +121,12 @@ def _runs(draw: st.DrawFn) -> list[Message]:
     number = 0
     can_go_on = False
     for _ in range(draw(st.integers(1, 4))):
+        if draw(st.booleans()) and draw(st.booleans()):
+            history += aside(*draw(st.lists(TEXTS, max_size=1)))
         if not (can_go_on and draw(st.booleans())):
-            history.append(user("please", *draw(st.lists(user_blocks, max_size=2))))
+            said = draw(st.lists(user_blocks, max_size=2))
+            shown = draw(st.none() | st.lists(TEXTS, min_size=1, max_size=2).map(tuple))
+            history.append(user("please", *said) if shown is None else told("please", *said, shown=shown))
         for _ in range(draw(st.integers(0, 3))):
             number += 1
             made = [call(f"c{number}-{i}") for i in range(draw(st.integers(1, 3)))]

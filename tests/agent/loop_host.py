@@ -199,7 +199,10 @@ class MemoryHost:
     def claim_steer(self) -> bool:
         return bool(self.steers)
 
-    def next_steer(self) -> UserMessage | None:
+    async def before_request(self) -> None:
+        """Nobody has anything to say."""
+
+    async def next_steer(self) -> UserMessage | None:
         if not self.steers:
             return None
         said = TextContent(text=self.steers.pop(0))

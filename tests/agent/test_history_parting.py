@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 
-from agent.histories import answer, call, numbered_histories, result, runs, user
+from agent.histories import answer, call, is_asked, numbered_histories, result, runs, user
 from agent.loop_host import MemoryHost
 from agent.strict_history import faults
 from fakes.every_server import refusals
@@ -286,7 +286,7 @@ def test_the_body_of_a_request_begins_with_the_one_before_for_every_api(
 ) -> None:
     place = next((p for p in cuts(messages, 0) if p >= shortened), None)
     memory = None if place is None else summed_up(messages, place)
-    asked = [n for n in range(place or 1, len(messages)) if isinstance(messages[n], AssistantMessage)]
+    asked = [n for n in range(place or 1, len(messages)) if is_asked(messages[n])]
     requests = [project(messages[:n], memory) for n in asked if project(messages[:n], memory)]
     grown = [bodies(ModelRequest(MODEL, "system", request, ())) for request in requests]
     for before, after in pairwise(grown):

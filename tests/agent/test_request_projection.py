@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from agent.histories import TIME, answer, call, histories, result, runs, user
+from agent.histories import TIME, answer, aside, call, histories, is_asked, result, runs, told, user
 from fakes.every_server import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,6 +193,19 @@ def test_a_resource_is_told_as_a_mention_with_one_based_lines() -> None:
     assert outline(project([user(block)])) == [("user", "[file:///w/a.py lines 5-7]:\nx = 1")]
 
 
+def test_a_message_is_told_as_it_was_shown_when_it_was_said() -> None:
+    said = told("/fix", ResourceContent(uri="file:///a.py"), shown=("Fix it.", "1 | x"))
+    (message,) = project([said])
+    assert [block.text for block in message.content if isinstance(block, TextContent)] == ["Fix it.", "1 | x"]
+
+
+def test_agentds_own_commands_are_left_out_with_their_answers_but_for_what_the_model_is_to_know() -> None:
+    history = [user("one"), answer("two"), *aside(), *aside("files are back"), user("three")]
+    assert [m.content for m in project(history)] == [
+        m.content for m in (user("one"), answer("two"), user("files are back"), user("three"))
+    ]
+
+
 def test_clean_text_joins_what_belongs_together_and_keeps_good_text_itself() -> None:
     text = "plain"
     assert clean_text(text) is text
@@ -254,7 +267,7 @@ def test_a_request_begins_with_all_messages_of_the_one_before(
     memory = None
     if place is not None:
         memory = Memory(seen=place, text="The summary.", through=history[place - 1].message_id)
-    asked = [n for n in range(place or 1, len(history)) if isinstance(history[n], AssistantMessage)]
+    asked = [n for n in range(place or 1, len(history)) if is_asked(history[n])]
     requests = [project(history[:n], memory, images=images) for n in [*asked, len(history)]]
     for before, after in pairwise(requests):
         assert after[: len(before)] == before

@@ -190,3 +190,34 @@ def test_a_conversation_that_is_made_shorter_says_so_in_a_line(place: Place, wor
         assert "(the conversation was made shorter: " in err
     else:
         assert "The conversation could not be made shorter: The prompt is too long." in err
+
+
+def part(words: str, response: dict[str, Any]) -> dict[str, Any]:
+    """A response for the sub-agent whose prompt holds these words."""
+    return {**response, "when": words}
+
+
+def test_sub_agents_are_heard_of_by_their_call_and_refused_by_name(place: Place) -> None:
+    tasks = [{"description": "look around", "prompt": "Do the job."}]
+    write = call("write_file", file_path="new.txt", content="hello\n")
+    code, out, err = place.run(
+        call("task", tasks=tasks),
+        part("Do the job.", write),
+        part("Do the job.", text("What nobody but the parent reads.")),
+        text("Answered."),
+    )
+    assert (code, out) == (0, "Answered.\n")
+    assert "Sub-agent: look around" in err
+    assert "Refused: Sub-agent “look around”: Write new.txt." in err
+    assert "What nobody but the parent reads." not in err
+
+
+def test_json_lines_hold_the_events_of_sub_agents_under_their_own_session(place: Place) -> None:
+    tasks = [{"description": "look around", "prompt": "Do the job."}]
+    replies = [call("task", tasks=tasks), part("Do the job.", text("Done.")), text("Answered.")]
+    code, out, _ = place.run(*replies, options=("--json",))
+    assert code == 0
+    *events, result = [json.loads(line) for line in out.splitlines()]
+    assert result["text"] == "Answered."
+    children = {e["sessionId"] for e in events} - {result["sessionId"]}
+    assert len(children) == 1

@@ -1,6 +1,7 @@
 """`agentd run` as a person sees it: a real pseudo-terminal, a real keyboard."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -226,3 +227,50 @@ def test_ctrl_c_at_a_question_ends_the_run(terminal: Any) -> None:
     screen.wait_for("[none]")
     screen.wait_for("Cancelling")
     assert screen.end() == 130
+
+
+def test_two_sub_agents_that_ask_at_once_are_asked_about_one_after_the_other(
+    screens: list[Screen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the real daemon: the second question comes when the first one is answered."""
+
+    def call(name: str, **arguments: Any) -> dict[str, Any]:
+        return {"content": [{"type": "tool_call", "name": name, "arguments": arguments}]}
+
+    def text(words: str, **more: Any) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": words}], **more}
+
+    jobs = [{"description": f"write {name}", "prompt": f"Do job {name}."} for name in "ab"]
+    parts = [
+        {**call("write_file", file_path=f"{name}.txt", content=f"{name}\n"), "when": f"Do job {name}."}
+        for name in "ab"
+    ]
+    ends = [text("The child is done.", when=f"Do job {name}.") for name in "ab"]
+    script, project = tmp_path / "script.json", tmp_path / "project"
+    script.write_text(json.dumps([call("task", tasks=jobs), *parts, *ends, text("All done.")]))
+    (tmp_path / "config.toml").touch()
+    project.mkdir()
+    monkeypatch.setitem(globals(), "COMMAND", [sys.executable, "-P", "-m", "agentd", "run"])
+    env = {
+        "AGENTD_CONFIG": str(tmp_path / "config.toml"),
+        "AGENTD_DATA": str(tmp_path / "data"),
+        "AGENTD_MODEL": f"scripted/{script}",
+    }
+    screen = Screen("Please.", "-C", str(project), env=env)
+    screens.append(screen)
+    screen.wait_for("go to the model")
+    assert screen.shown.count("go to the model") == 1
+    screen.type("y\n")
+    end = time.monotonic() + DEADLINE
+    while screen.shown.count("go to the model") < 2:
+        assert time.monotonic() < end
+        screen.wait_for("go to the model")
+        screen._read(1)
+    screen.type("y\n")
+    assert screen.end() == 0
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt", "b.txt"]
+    shown = plain(screen.shown)
+    assert shown.count("Sub-agent “write a”: ") == shown.count("Sub-agent “write b”: ") == 1
+    assert "All done." in shown
+    assert "The child is done." not in shown
+    assert "  1 write a: done (2 turns)" in shown

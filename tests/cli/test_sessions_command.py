@@ -206,3 +206,28 @@ def test_a_session_that_is_open_elsewhere_stays(place: Place) -> None:
     finally:
         journal.close()
     assert place.ids() == [old]
+
+
+def delegating(place: Place) -> tuple[str, str]:
+    """A session with a sub-agent; gives the ids of both."""
+    script = json.loads(Path(place.env["AGENTD_MODEL"].removeprefix("scripted/")).read_text())
+    task = {"tasks": [{"description": "look", "prompt": "Do the job."}]}
+    call = {"type": "tool_call", "name": "task", "arguments": task}
+    parts = [{"content": [call]}, {**script[0], "when": "Do the job."}, *script]
+    Path(place.env["AGENTD_MODEL"].removeprefix("scripted/")).write_text(json.dumps(parts))
+    assert place.prompt("with a sub-agent")[0] == 0
+    (parent,) = place.ids()
+    (child,) = (path.stem for path in place.data.glob(f"sessions/*/{parent}.*.jsonl"))
+    return parent, child
+
+
+def test_sub_agents_are_not_listed_and_go_with_their_parent(place: Place) -> None:
+    parent, child = delegating(place)
+    assert place.agentd("sessions", "show", parent[:-1])[0] == 0, "the beginning of both ids means the parent"
+    assert child in place.agentd("sessions", "show", child)[1]
+    place.age(child, 100)
+    assert place.agentd("sessions", "prune") == (0, "0 sessions older than 90 days removed.\n", "")
+    assert place.agentd("sessions", "show", child)[0] == 0, "it is as old as its parent, which is in use"
+    place.age(parent, 100)
+    assert place.agentd("sessions", "prune") == (0, "1 session older than 90 days removed.\n", "")
+    assert not [path for path in (place.data / "sessions").rglob("*") if path.is_file()]

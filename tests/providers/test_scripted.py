@@ -237,3 +237,28 @@ async def test_the_demo_finds_and_fixes_the_fault_of_its_project(tmp_path: Path)
 def test_scripts_are_played_without_an_http_client() -> None:
     code = "import sys, agentd.providers.apis as c; c.open_scripted(); sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+async def test_conversations_that_a_response_is_kept_for_get_those_and_no_others(script: Path) -> None:
+    def said(text: str, **more: Any) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": text}], **more}
+
+    write(
+        script,
+        said("one"),
+        said("b1", when="job b"),
+        said("a1", when="job a"),
+        said("two"),
+        said("b2", when="job b"),
+    )
+    provider = Scripted()
+
+    async def answer(words: str) -> str:
+        reading = await read(provider, ask(script, user(words)))
+        return "".join(event.text for event in reading.events if isinstance(event, TextDelta))
+
+    order = ["do job b", "anything", "do job b", "do job a", "anything"]
+    assert [await answer(words) for words in order] == ["b1", "one", "b2", "a1", "two"]
+    for words in ("do job a", "anything"):
+        error = await refused(provider, ask(script, user(words)))
+        assert error.message.endswith("the script has no more responses.")

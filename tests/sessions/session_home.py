@@ -19,6 +19,7 @@ from agentd.config.checker_settings import Checker
 from agentd.config.command_rules import CommandRules
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
+from agentd.config.subagent_settings import SubagentSettings
 from agentd.permissions.store import RuleStore
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import EventNotification, SessionChanged
@@ -122,6 +123,7 @@ class FakeSettings:
         self.problems: tuple[Any, ...] = ()
         self.written = CommandRules()
         self.compaction = CompactionSettings()
+        self.subagents = SubagentSettings()
 
     def trusts(self, root: Path) -> bool:
         return self.trusted

@@ -197,7 +197,7 @@ async def test_the_queue_is_full_at_thirty_two(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "params", "kind"),
     [
-        ([CommandContent(name="fix")], {}, "unsupported"),
+        ([CommandContent(name="fix")], {}, "invalidParams"),
         ("go", {"model": "none/x"}, "noModel"),
         ("go", {"mode": "auto"}, "unsupported"),
         ([TextContent(text=" ")], {}, "invalidParams"),
@@ -630,7 +630,7 @@ async def test_the_queue_is_cleared(tmp_path: Path) -> None:
         ("remove", {}, "invalidParams"),
         ("edit", {"prompt_id": "q0"}, "invalidParams"),
         ("edit", {"prompt_id": "q0", "prompt": (TextContent(text=" "),)}, "invalidParams"),
-        ("edit", {"prompt_id": "q0", "prompt": (CommandContent(name="x"),)}, "unsupported"),
+        ("edit", {"prompt_id": "q0", "prompt": (CommandContent(name="x"),)}, "invalidParams"),
         ("move", {"prompt_id": "q0"}, "invalidParams"),
         ("edit", {"prompt_id": "s0", "prompt": ()}, "invalidParams"),
     ],

@@ -14,7 +14,13 @@ from sessions.session_home import Home, assert_whole_journal, calling, home, pag
 
 from agentd.protocol.errors import RpcError
 from agentd.protocol.events import AgentEnd, AgentStart, EventNotification, Notice
-from agentd.protocol.messages import AssistantMessage, CommandContent, ImageContent, TextContent
+from agentd.protocol.messages import (
+    AssistantMessage,
+    CommandContent,
+    ImageContent,
+    ResourceContent,
+    TextContent,
+)
 from agentd.protocol.methods import (
     Problem,
     PromptAccepted,
@@ -107,7 +113,9 @@ async def test_the_first_prompt_tells_what_is_wrong_with_the_configuration_once(
     [
         ([], "invalidParams"),
         ([TextContent(text=" \n")], "invalidParams"),
-        ([CommandContent(name="fix")], "unsupported"),
+        ([CommandContent(name="fix")], "invalidParams"),
+        ([ResourceContent(uri="file:///etc/passwd")], "outsideWorkspace"),
+        ([ResourceContent(uri="untitled:one")], "invalidParams"),
     ],
 )
 async def test_a_prompt_that_cannot_begin_leaves_no_trace(tmp_path: Path, text: Any, kind: str) -> None:

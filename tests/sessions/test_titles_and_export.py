@@ -94,7 +94,7 @@ async def test_an_export_tells_everything_and_code_cannot_leave_its_block(tmp_pa
                 "error": {"kind": "quota", "message": "no credit"},
             },
         )
-        await finished(session, [TextContent(text="# Go"), ResourceContent(uri="file:///w/a.py")])
+        await finished(session, [TextContent(text="# Go"), ResourceContent(uri="file:///w/a.py", text="a")])
         await finished(session, "again")
         text = (await living.sessions.export(session.session_id)).text
         parts = [

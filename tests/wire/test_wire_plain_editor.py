@@ -532,3 +532,19 @@ def test_a_selection_of_a_huge_document_is_served(home: Home) -> None:
     explain = next(each["command"] for each in found if each["command"]["command"] == "agentd.explain")
     execute(daemon, explain["command"], *explain["arguments"])
     message(daemon, "seen")
+
+
+def test_what_the_last_prompt_did_is_undone(home: Home) -> None:
+    write = tool("write_file", {"file_path": "new.txt", "content": "hello\n"})
+    daemon, root = plain_editor(home, reply(write), reply("done"))
+    assert refused(daemon, "agentd.undo")["data"]["kind"] == "sessionNotFound"
+    execute(daemon, "agentd.prompt", "go")
+    daemon.asked("window/showMessageRequest")
+    execute(daemon, "agentd.approve")
+    message(daemon, "done")
+    assert (root / "new.txt").exists()
+    ids = execute(daemon, "agentd.undo")
+    assert ids.keys() == {"sessionId", "promptId"}
+    until(lambda: not (root / "new.txt").exists(), "the file is gone again")
+    assert message(daemon, "new.txt")["type"] == 3
+    assert daemon.serves()

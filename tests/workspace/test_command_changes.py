@@ -1,14 +1,18 @@
 """Looks around commands: what has not changed is not read again, and what is too large not at all."""
 
 import os
+import threading
 import time
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import pytest
 
-from agentd.workspace import command_changes
+from agentd.workspace import command_changes, files
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Looks, TooLarge, look
+from agentd.workspace.paths import Place
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
 
 
@@ -109,3 +113,29 @@ async def test_a_workspace_that_is_too_large_is_walked_for_the_first_command_of_
     async with checkpoint.watching(root):
         pass
     assert told == [command_changes.UNSEEN]
+
+
+async def test_a_change_in_the_midst_of_being_made_is_not_taken_for_one_of_a_command_beside_it(
+    root: Path, checkpoints: Checkpoints
+) -> None:
+    """The tool has had its change kept and not made it yet when the command beside it ends."""
+    checkpoint = PromptCheckpoint(checkpoints, "p")
+    place = Place(root, ("a",), "a")
+    is_kept, has_looked = threading.Event(), threading.Event()
+
+    def edit() -> None:
+        before = files.read(place)
+        with checkpoint.changing(place, before, b"new"):
+            is_kept.set()
+            has_looked.wait(0.5)  # it must not: a look waits for us
+            (root / "a").write_bytes(b"new")
+
+    async with anyio.create_task_group() as tasks:
+        async with checkpoint.watching(root):
+            (root / "b").write_text("of the command")
+            tasks.start_soon(anyio.to_thread.run_sync, edit)
+            await anyio.to_thread.run_sync(is_kept.wait)
+        has_looked.set()
+    changes = [("/".join(change.parts), change.before, change.after) for change in checkpoints.changes()]
+    assert [name for name, _, _ in changes] == ["a", "b"]
+    assert checkpoints.content(changes[0][2]) == b"new"
