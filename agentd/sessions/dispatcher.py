@@ -30,6 +30,7 @@ from agentd.sessions.cancelling import CANCEL_SECONDS, Cancelling, Stop
 from agentd.sessions.checking import check
 from agentd.sessions.compacting import Compacting
 from agentd.sessions.family import Family
+from agentd.sessions.findings import SessionFindings
 from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
@@ -70,8 +71,18 @@ class Dispatcher:
         self._cancelling = Cancelling(self._busy, self._queue, self._submissions)
         watch = PromptWatch(log.state.cut_prompts)
         self.checkpoints = Checkpoints.beside(log.path, house.checkpoint_bytes)
+        self.findings = SessionFindings(log, house.editor)
         self._ground = Ground(
-            root, log, house, questions, shell, watch, self._queue, self.checkpoints, family or Family()
+            root,
+            log,
+            house,
+            questions,
+            shell,
+            watch,
+            self._queue,
+            self.checkpoints,
+            self.findings,
+            family or Family(),
         )
         self._rewinding = anyio.Lock()
 

@@ -1,7 +1,7 @@
 """A prompt that runs: the loop's host, and the promise that the prompt is answered."""
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -54,6 +54,7 @@ from agentd.sessions.todo import SessionTodo
 from agentd.sessions.user_words import UserWords, Ways
 from agentd.sessions.words import Words
 from agentd.tools.base import Action, Channel, LiveOutput, Tool, ToolContext
+from agentd.workspace.editor import Finding
 
 log = logging.getLogger(__name__)
 
@@ -290,8 +291,15 @@ class Run(SessionConversation):
             shell=self._ground.shell,
             checkers=self._house.settings.checkers_in(self._ground.root) if self.is_trusted else (),
             checkpoint=self._files.checkpoint(),
+            show_findings=self._show_findings,
             run_child=self._ground.family.children(self) if self._ground.family.children else None,
         )
+
+    def _show_findings(self, findings: Sequence[Finding]) -> bool:
+        """What a child finds it tells its parent, which has the word to the user."""
+        if self._ground.family.parent is not None:
+            return False
+        return self._ground.findings.replace(self._steers.said, findings)
 
     def claim_steer(self) -> bool:
         """Whether the user wants something said in this run before it ends: not to a built-in command."""

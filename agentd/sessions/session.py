@@ -226,6 +226,7 @@ class Session:
         try:
             await self._shell.close()
         finally:
+            self.prompts.findings.clear()
             self.prompts.checkpoints.close()
             self._log.close()
 
