@@ -785,6 +785,45 @@ test("what a review found are diagnostics at their lines", function()
   eq(#"  é two", found.end_col)
 end)
 
+test("a code action of Neovim's own menu is answered in the chat, and nowhere else", function()
+  local view = H.session({ ["a.txt"] = "# agentd: explain this\ntwo" }, "ask", { "It is a list." })
+  local buf = H.edit("a.txt")
+  local client = require("agentd.client")
+  wait("agentd knows the buffer", function()
+    client.attach(buf)
+    return client.version(buf)
+  end)
+  local select, titles = vim.ui.select, nil
+  vim.ui.select = function(items, options, callback)
+    titles = vim.tbl_map(options.format_item or tostring, items)
+    callback(items[1])
+  end
+  local handlers, answers = require("agentd.handlers"), {}
+  for _, name in ipairs({ "window/showDocument", "window/showMessage" }) do
+    local handler = handlers[name]
+    handlers[name] = function(...)
+      answers[name] = handler(...) or "none"
+      handlers[name] = handler
+      return answers[name] ~= "none" and answers[name] or nil
+    end
+  end
+  vim.lsp.buf.code_action()
+  wait("the menu", function()
+    return titles
+  end)
+  vim.ui.select = select
+  assert(titles[1]:find("explain this", 1, true), vim.inspect(titles))
+  H.shows("It is a list.")
+  H.until_idle(view)
+  wait("the editor's own means", function()
+    return answers["window/showDocument"] and answers["window/showMessage"]
+  end)
+  eq({ success = true }, answers["window/showDocument"])
+  eq(buf, vim.api.nvim_get_current_buf())
+  eq(3, #vim.api.nvim_tabpage_list_wins(0))
+  eq({}, H.said)
+end)
+
 test("agentd is told where the user looks before each prompt", function()
   local view = H.session({ ["a.txt"] = "one\ntwo\nthree" }, "ask", { "seen" })
   local buf = H.edit("a.txt")

@@ -6,6 +6,8 @@ local M = {
   on_event = function() end,
   --- Called when the process has ended: `on_end(asked, code, signal)`.
   on_end = function() end,
+  --- What Neovim runs itself of the commands that code actions name.
+  commands = {},
 }
 
 local state = { id = nil, stopping = false, waiting = {}, roots = {}, starts = {} }
@@ -105,6 +107,7 @@ local function options(root)
     },
     capabilities = capabilities(),
     handlers = require("agentd.handlers"),
+    commands = M.commands,
     on_init = function()
       vim.schedule(function()
         settle(take_waiting(), nil)

@@ -181,6 +181,17 @@ function View:lose()
   end
 end
 
+--- What the model said last, nil before it did.
+function View:last_words()
+  for number = #self.items, 1, -1 do
+    local item = self.items[number]
+    local block = item.kind == "assistant" and item.blocks[#item.blocks]
+    if block then
+      return block.text
+    end
+  end
+end
+
 function View:block(item, index, kind)
   item.by_index = item.by_index or {}
   local block = item.by_index[index]
