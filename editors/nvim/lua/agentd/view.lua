@@ -273,7 +273,8 @@ end
 function events.tool_execution_update(view, event)
   local item = view.tools[event.toolCallId]
   if item then
-    item.output = (item.output .. event.update.delta):sub(-OUTPUT_BYTES)
+    local output = item.output .. event.update.delta
+    item.output = #output <= OUTPUT_BYTES and output or output:sub(-OUTPUT_BYTES):gsub("^[\128-\191]+", "")
     view.touched(item)
   end
 end
