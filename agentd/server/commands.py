@@ -167,7 +167,7 @@ class Commands:
             wait="accepted",
         )
         await self.methods.house.find_out(self.methods.connection.default_mode)
-        session = await self.methods.session_for(params)
+        session = await self.methods.prompts.session_for(params)
         self.methods.sessions.used(session)
 
         def on_start(taken: Submission) -> None:
