@@ -78,18 +78,25 @@ class Action:
 
 
 def actions(
-    params: CodeActionParams, text: str | None, *, running: Sequence[str] = (), asking: Sequence[str] = ()
+    params: CodeActionParams,
+    text: str | None,
+    *,
+    running: Sequence[str] = (),
+    asking: Sequence[str] = (),
+    cursor_is_selection: bool = False,
 ) -> list[Action]:
     """The actions for a place in a document that has this text, where it is known.
 
     `running` are the sessions of the workspace in which a prompt runs, `asking` the ids of open questions.
+    `cursor_is_selection`: one character is none that the user has selected.
     """
-    found = [*_of_place(params, text), *_of_runs(running, asking)]
+    found = [*_of_place(params, text, 1 if cursor_is_selection else 0), *_of_runs(running, asking)]
     only = params.context.only
     return found if only is None else [action for action in found if _is_wanted(action.kind, only)]
 
 
-def _of_place(params: CodeActionParams, text: str | None) -> Iterator[Action]:
+def _of_place(params: CodeActionParams, text: str | None, cursor: int) -> Iterator[Action]:
+    """`cursor` is how many characters the cursor takes."""
     uri, where, diagnostics = params.text_document.uri, params.range, params.context.diagnostics
     for line, words in asking_lines(text, where):
         at = Range(start=Position(line=line, character=0), end=Position(line=line + 1, character=0))
@@ -103,7 +110,8 @@ def _of_place(params: CodeActionParams, text: str | None) -> Iterator[Action]:
         what = "this problem" if len(diagnostics) == 1 else f"these {len(diagnostics)} problems"
         target = Target(uri=uri, range=_around(diagnostics), diagnostics=diagnostics)
         yield Action(f"agentd: fix {what}", "quickfix", "agentd.fix", (target,), diagnostics)
-    selected = where.start != where.end
+    one_line = where.start.line == where.end.line
+    selected = not one_line or where.end.character - where.start.character > cursor
     target = Target(uri=uri, range=where) if selected else Target(uri=uri)
     what = "the selection" if selected else "this file"
     if selected:

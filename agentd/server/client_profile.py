@@ -15,15 +15,17 @@ class Quirks:
     `reloads_files`: a file that is shown and has changed on disk is shown anew. Where that is not so, each
     answer is shown under a name of its own.
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
+    `cursor_is_selection`: where nothing is selected, the character under the cursor is told as the selection.
     """
 
     reloads_files: bool = False
     long_messages: bool = True
+    cursor_is_selection: bool = False
 
 
 QUIRKS: dict[str, Quirks] = {
     "Visual Studio Code": Quirks(reloads_files=True),
-    "helix": Quirks(long_messages=False),  # one status line
+    "helix": Quirks(long_messages=False, cursor_is_selection=True),  # one status line
     "Sublime Text LSP": Quirks(reloads_files=True),
     "Zed": Quirks(reloads_files=True),
     "vim-lsp": Quirks(long_messages=False),

@@ -98,9 +98,15 @@ class Commands:
         running = [session.session_id for session in sessions if session.prompts.run is not None]
         asking = [question.request_id for session in sessions for question in session.pending]
         text = document.text if document is not None else None
-        found = actions.actions(params, text, running=running, asking=asking)
-        literal = self.methods.connection.client.action_literals
-        return [action.on_wire(as_literal=literal) for action in found]
+        client = self.methods.connection.client
+        found = actions.actions(
+            params,
+            text,
+            running=running,
+            asking=asking,
+            cursor_is_selection=client.quirks.cursor_is_selection,
+        )
+        return [action.on_wire(as_literal=client.action_literals) for action in found]
 
     # --- prompts ----------------------------------------------------------------------------------
 

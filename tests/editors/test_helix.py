@@ -67,8 +67,8 @@ class Helix:
     def shows(self, text: str) -> None:
         self.wait(f"the screen shows {text}", lambda: text in self.screen)
 
-    def menu(self, title: str) -> None:
-        """Choose a code action by its title, once the daemon serves and offers it."""
+    def offered(self, title: str) -> None:
+        """Open the menu of code actions, once the daemon serves and offers one of this title."""
 
         def is_offered() -> bool:
             self.press("Escape")
@@ -82,6 +82,10 @@ class Helix:
             return False
 
         self.wait(f"the menu offers {title}", is_offered)
+
+    def menu(self, title: str) -> None:
+        """Choose a code action by its title."""
+        self.offered(title)
         offered = [line for line in self.screen.splitlines() if "agentd: " in line and "# agentd" not in line]
         at = next(number for number, line in enumerate(offered) if title in line)
         for key in [*["Down"] * (at + 1), "Enter"]:
@@ -151,3 +155,27 @@ def test_a_running_prompt_is_cancelled_from_the_menu(helix: Callable[..., Helix]
     screen.menu("agentd: go on")
     screen.menu("agentd: cancel the running prompt")
     screen.wait("nothing runs any more", lambda: "Thinking" not in screen.screen)
+
+
+def test_a_prompt_is_sent_by_a_command(helix: Callable[..., Helix]) -> None:
+    screen = helix("one\n", "ask", reply("It is 42."))
+    screen.offered("agentd: explain this file")
+    screen.press("Escape")
+    time.sleep(KEY_SECONDS)
+    screen.press("-l", ':lsp-workspace-command agentd.prompt "what is it"')
+    time.sleep(KEY_SECONDS)
+    screen.press("Enter")
+    screen.shows("It is 42.")
+
+
+def test_a_finding_stands_at_its_line_and_is_fixed_from_the_menu(helix: Callable[..., Helix]) -> None:
+    finding = {"file_path": "a.txt", "line": 1, "severity": "error", "message": "wrong sign"}
+    screen = helix(
+        "# agentd: review it\n",
+        "ask",
+        reply(tool("report_findings", {"findings": [finding]})),
+        reply("x", hang=True),
+    )
+    screen.menu("agentd: review it")
+    screen.shows("wrong sign")
+    screen.offered("agentd: fix: wrong sign")

@@ -55,6 +55,18 @@ def test_a_cursor_is_offered_what_concerns_the_file_and_what_runs() -> None:
     ]
 
 
+def test_a_cursor_that_is_told_as_a_selection_is_none() -> None:
+    params = {"textDocument": {"uri": URI}, "context": {"diagnostics": []}}
+
+    def titles(end: int) -> list[str]:
+        where = rng((1, 4), (1, end)).model_dump()
+        found = CodeActionParams.model_validate({**params, "range": where})
+        return [action.title for action in actions(found, "", cursor_is_selection=True)]
+
+    assert titles(5) == ["agentd: explain this file", "agentd: write tests for this file"]
+    assert "agentd: improve the selection" in titles(6)
+
+
 def test_a_selection_can_be_rewritten_too() -> None:
     assert commands(offered(SELECTION, only=["refactor"])) == ["agentd.edit"]
 

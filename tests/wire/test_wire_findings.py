@@ -7,6 +7,7 @@ import pytest
 from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.scripts import reply, tool
+from wire.subagents import delegate, job, of
 from wire.test_wire_plain_editor import PLAIN, actions, execute, message
 
 SHOWS: Json = {**PLAIN, "textDocument": {**PLAIN["textDocument"], "publishDiagnostics": {}}}
@@ -162,6 +163,15 @@ def test_a_client_that_shows_no_diagnostics_is_sent_none(home: Home) -> None:
     review = Review(home, PLAIN, a_py="x\n")
     assert "Tell them in your answer" in review.report(finding())
     assert review.published() == []
+
+
+def test_a_sub_agent_tells_its_findings_to_its_parent(review: Review) -> None:
+    report = tool("report_findings", {"findings": [finding()]})
+    parts = of("one", reply(report), reply("off by one in a.py"))
+    review.prompt(delegate(job("one")), *parts, reply("done"))
+    assert review.published() == []
+    asked = [str(request["messages"]) for request in review.home.model_requests("Do job one.")]
+    assert any("Tell them in your answer" in each for each in asked)
 
 
 def test_what_is_shown_steers_no_editor(review: Review) -> None:

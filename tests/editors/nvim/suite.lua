@@ -472,6 +472,24 @@ test("the daemon dies while it asks: the window goes, and work goes on", functio
   H.shows("on we go")
 end)
 
+test("a question of a sub-agent is shown and answered like one of its session", function()
+  local task = { description = "job", prompt = "Do the job." }
+  local view, root = H.session({}, "ask", { H.tool("task", { tasks = { task } }) }, {
+    H.tool("bash", { command = "touch made" }),
+    when = "Do the job.",
+  }, { "job done", when = "Do the job." }, { "all done" })
+  vim.cmd("Agentd hand it out")
+  wait("the question", function()
+    return #H.asked == 1 and float()
+  end)
+  vim.cmd("AgentdAccept")
+  H.shows("all done")
+  H.until_idle(view)
+  eq(nil, float())
+  assert(vim.uv.fs_stat(root .. "/made"))
+  eq(view, agentd.view())
+end)
+
 test("a command is asked about to the letter", function()
   local lines = require("agentd.permission").subject({ subject = { type = "command", command = "echo \27[8mrm\27[0m\r\nls", cwd = "/w" } })
   eq({ "echo \27[8mrm\27[0m\r", "ls", "", "# in /w" }, lines)
@@ -649,6 +667,16 @@ test("a program that is not there or ends at once is told", function()
   require("agentd.config").options.cmd = { "false" }
   vim.cmd("Agentd begin")
   said("agentd ended (code 1)")
+  local slow = require("agentd.client").SLOW_MS
+  require("agentd.client").SLOW_MS = 50
+  require("agentd.config").options.cmd = { "sleep", "1000" }
+  vim.cmd("Agentd begin")
+  said("sleep 1000 does not answer")
+  vim.cmd("AgentdStop")
+  wait("it is given up", function()
+    return not require("agentd.client").id()
+  end)
+  require("agentd.client").SLOW_MS = slow
   require("agentd.config").options.cmd = before
   vim.cmd("Agentd begin")
   H.shows("begin")
@@ -785,6 +813,45 @@ test("what a review found are diagnostics at their lines", function()
   eq(#"  é two", found.end_col)
 end)
 
+test("a code action of Neovim's own menu is answered in the chat, and nowhere else", function()
+  local view = H.session({ ["a.txt"] = "# agentd: explain this\ntwo" }, "ask", { "It is a list." })
+  local buf = H.edit("a.txt")
+  local client = require("agentd.client")
+  wait("agentd knows the buffer", function()
+    client.attach(buf)
+    return client.version(buf)
+  end)
+  local select, titles = vim.ui.select, nil
+  vim.ui.select = function(items, options, callback)
+    titles = vim.tbl_map(options.format_item or tostring, items)
+    callback(items[1])
+  end
+  local handlers, answers = require("agentd.handlers"), {}
+  for _, name in ipairs({ "window/showDocument", "window/showMessage" }) do
+    local handler = handlers[name]
+    handlers[name] = function(...)
+      answers[name] = handler(...) or "none"
+      handlers[name] = handler
+      return answers[name] ~= "none" and answers[name] or nil
+    end
+  end
+  vim.lsp.buf.code_action()
+  wait("the menu", function()
+    return titles
+  end)
+  vim.ui.select = select
+  assert(titles[1]:find("explain this", 1, true), vim.inspect(titles))
+  H.shows("It is a list.")
+  H.until_idle(view)
+  wait("the editor's own means", function()
+    return answers["window/showDocument"] and answers["window/showMessage"]
+  end)
+  eq({ success = true }, answers["window/showDocument"])
+  eq(buf, vim.api.nvim_get_current_buf())
+  eq(3, #vim.api.nvim_tabpage_list_wins(0))
+  eq({}, H.said)
+end)
+
 test("agentd is told where the user looks before each prompt", function()
   local view = H.session({ ["a.txt"] = "one\ntwo\nthree" }, "ask", { "seen" })
   local buf = H.edit("a.txt")
@@ -807,6 +874,20 @@ test("agentd is told where the user looks before each prompt", function()
   end)
   eq(2, last[2].selection.start.line)
   assert(last[2].visible.start.line <= 2 and last[2].visible["end"].line == 3, vim.inspect(last))
+end)
+
+test("of an endless output its end is kept, in whole characters", function()
+  local view = require("agentd.view").new({ sessionId = "s", workspaceUri = "file:///w" })
+  local function event(event)
+    view:apply({ event = event })
+  end
+  event({ type = "tool_execution_start", toolCallId = "c", toolName = "bash", title = "x", kind = "execute" })
+  for _ = 1, 3 do
+    event({ type = "tool_execution_update", toolCallId = "c", update = { channel = "stdout", delta = ("💡"):rep(20001) .. "x" } })
+  end
+  local output = view.tools.c.output
+  assert(#output <= 64 * 1024 and #output > 64 * 1024 - 4)
+  eq("💡", output:sub(1, 4))
 end)
 
 test("an output of 20,000 lines and a burst of updates are shown whole at their end", function()

@@ -135,7 +135,7 @@ local function open_window(position, size)
     vim.cmd("tab sbuffer " .. M.buffer()) -- and no empty buffer beside it
     return vim.api.nvim_get_current_win()
   end
-  local options = { split = position, win = vim.api.nvim_win_get_config(0).relative == "" and -1 or vim.fn.win_getid(1) }
+  local options = { split = position, win = -1 }
   options[position == "below" and "height" or "width"] = size
   return vim.api.nvim_open_win(M.buffer(), false, options)
 end

@@ -6,6 +6,10 @@ local M = {
   on_event = function() end,
   --- Called when the process has ended: `on_end(asked, code, signal)`.
   on_end = function() end,
+  --- What Neovim runs itself of the commands that code actions name.
+  commands = {},
+  --- After so long without an answer to `initialize` the user is told.
+  SLOW_MS = 10000,
 }
 
 local state = { id = nil, stopping = false, waiting = {}, roots = {}, starts = {} }
@@ -105,6 +109,7 @@ local function options(root)
     },
     capabilities = capabilities(),
     handlers = require("agentd.handlers"),
+    commands = M.commands,
     on_init = function()
       vim.schedule(function()
         settle(take_waiting(), nil)
@@ -128,6 +133,15 @@ local function spawn(root)
     return nil, "agentd could not be started"
   end
   state.roots = { [root] = true }
+  local id = state.id
+  vim.defer_fn(function()
+    if state.id == id and not M.is_ready() then
+      vim.notify(
+        ("agentd: %s does not answer; :AgentdStop gives it up"):format(table.concat(wanted.cmd, " ")),
+        vim.log.levels.WARN
+      )
+    end
+  end, M.SLOW_MS)
   return state.id
 end
 

@@ -16,6 +16,26 @@ M["workspace/applyEdit"] = function(...)
   return require("agentd.edits").apply(...)
 end
 
+--- The answer to a prompt from the menu, which the chat shows; all else Neovim opens itself.
+M["window/showDocument"] = function(err, params, ctx)
+  local is_answer = params.uri:find("/shown/agentd[-%d]*%.md$") and vim.b[require("agentd.chat").buffer()].agentd_status
+  if is_answer then
+    return { success = true }
+  end
+  return vim.lsp.handlers["window/showDocument"](err, params, ctx)
+end
+
+local LEVELS = { vim.log.levels.ERROR, vim.log.levels.WARN }
+
+--- All but an answer that the chat shows.
+M["window/showMessage"] = function(_, params)
+  local view = require("agentd.chat").view
+  local last = view and view:last_words()
+  if not last or vim.trim(last) ~= params.message then
+    vim.notify(params.message, LEVELS[params.type] or vim.log.levels.INFO)
+  end
+end
+
 local function save(uris)
   local saved, failed = {}, {}
   for _, uri in ipairs(uris) do

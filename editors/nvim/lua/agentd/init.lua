@@ -198,6 +198,23 @@ function M.queue()
   end)
 end
 
+-- Prompts from the menu of code actions belong into the chat as well.
+for _, name in ipairs({ "prompt", "fix", "edit", "explain", "test" }) do
+  client.commands["agentd." .. name] = function(command)
+    local params = { command = command.command, arguments = command.arguments }
+    client.request("workspace/executeCommand", params, function(err, result)
+      if err then
+        return fail(err)
+      end
+      local view = registry.all()[result.sessionId]
+      if view then
+        registry.show(view)
+        chat.open(false)
+      end
+    end)
+  end
+end
+
 -- --- settings ---------------------------------------------------------------------------------
 
 local function update(changes)

@@ -181,6 +181,17 @@ function View:lose()
   end
 end
 
+--- What the model said last, nil before it did.
+function View:last_words()
+  for number = #self.items, 1, -1 do
+    local item = self.items[number]
+    local block = item.kind == "assistant" and item.blocks[#item.blocks]
+    if block then
+      return block.text
+    end
+  end
+end
+
 function View:block(item, index, kind)
   item.by_index = item.by_index or {}
   local block = item.by_index[index]
@@ -262,7 +273,8 @@ end
 function events.tool_execution_update(view, event)
   local item = view.tools[event.toolCallId]
   if item then
-    item.output = (item.output .. event.update.delta):sub(-OUTPUT_BYTES)
+    local output = item.output .. event.update.delta
+    item.output = #output <= OUTPUT_BYTES and output or output:sub(-OUTPUT_BYTES):gsub("^[\128-\191]+", "")
     view.touched(item)
   end
 end
