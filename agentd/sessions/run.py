@@ -63,7 +63,7 @@ from agentd.sessions.log import SessionLog
 from agentd.sessions.partial import LivePart
 from agentd.sessions.questions import Asked, Questions
 from agentd.sessions.recovery import changed_files
-from agentd.sessions.user_words import UserWords, Ways
+from agentd.sessions.user_words import Beside, UserWords, Ways
 from agentd.sessions.words import Words
 from agentd.tools.base import Action, Channel, LiveOutput, Tool, ToolContext
 from agentd.workspace.checkpoints import Checkpoint
@@ -119,7 +119,7 @@ class Run(SessionConversation):
         else:
             model = params.model or words.model or base.model
             self._engine = house.engines.engine(model, params.effort or base.effort)
-        ways = Ways(lambda: self.tool_context(_unheard), self._judge, self._ask_about, self.emit)
+        ways = Ways(lambda: self.tool_context(_unheard), self._judge, self._ask_about)
         note = focus_note(house.editor.focus, ground.root) if blocks and self._built_in is None else ()
         words = replace(words, parts=(*words.parts, *note))
         self.delegations = Delegations()
@@ -517,9 +517,7 @@ class Run(SessionConversation):
         rules = self._questions.rules
         return decide(proposal, mode=self._current_mode(), trusted=self.is_trusted, remembered=rules)
 
-    async def _ask_about(
-        self, withheld: Withheld, emit: Callable[[DurableEvent], Awaitable[None]]
-    ) -> Verdict:
+    async def _ask_about(self, withheld: Withheld, beside: Beside) -> Verdict:
         """Ask the user whether the model may see a file that they refer to, as for a call that reads it."""
         call = ToolCall(id=self.unique_call_id(None), name="read_file")
         subject = withheld.subject
@@ -534,7 +532,8 @@ class Run(SessionConversation):
                 subject,
                 options,
                 withheld.judge,
-                emit,
+                self.emit,
+                beside=beside,
             )
         )
 
