@@ -214,7 +214,7 @@ class Dispatcher:
             return words
         model = params.model or words.model or base.model
         engine = (
-            run.engine()
+            run.present_engine
             if run is not None
             else self._house.engines.engine(model, params.effort or base.effort)
         )

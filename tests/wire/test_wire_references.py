@@ -409,3 +409,13 @@ def test_where_the_user_looks_is_told_behind_what_a_prompt_refers_to(home: Home)
     chat.run("more")
     bodies = [request["messages"] for request in home.model_requests()]
     assert bodies[1][0] == bodies[0][0], "where the user looked then stays as it was told"
+
+
+def test_what_is_referred_to_twice_is_shown_once(home: Home) -> None:
+    root = home.workspace(note_txt="one\ntwo\n")
+    chat = Chat(home.start(), root, model=home.script(reply("ok")))
+    note = root / "note.txt"
+    chat.run(about(refer(note), refer(note), refer(note, (2, 2)), refer(note, (2, 2))))
+    whole, part = shown(home)
+    assert "    1 | one" in whole
+    assert "note.txt, line 2" in part
