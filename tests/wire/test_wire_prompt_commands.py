@@ -501,6 +501,16 @@ def test_the_users_folder_of_commands_may_lie_elsewhere_but_no_file_may_lead_out
     assert [name for name, each in listed(daemon, root).items() if each["source"] == "user"] == ["fix"]
 
 
+@pytest.mark.parametrize("argument", ["x" * 3_000_000, "x " * 1_500_000, "'x\" " * 700_000])
+def test_arguments_as_long_as_a_log_file_hold_nobody_up(home: Home, argument: str) -> None:
+    users(home, "first.md", "First: $1")
+    daemon = home.start()
+    chat = Chat(daemon, home.workspace(), model=home.script(reply("one")))
+    prompt = chat.start([command("first", argument)])
+    assert daemon.serves()
+    assert chat.result(prompt)["text"] == "one"
+
+
 def test_too_long_an_expansion_is_refused(home: Home) -> None:
     users(home, "bomb.md", "$ARGUMENTS" * 5000)
     chat = Chat(home.start(), home.workspace(), model=home.script())
