@@ -12,7 +12,8 @@ MAX_LENGTH = 4 * 1024 * 1024
 
 _PLACE = re.compile(r"\$(\$|ARGUMENTS\b|[1-9])")
 _QUOTED_MENTION = re.compile(r'(?<!\S)(@"[^"\n]+"(?::\d+(?:-\d+)?)?)(?!\S)')
-_MOST = 9  # arguments that have a place of their own
+_SINGLES = set("123456789")
+_MOST = len(_SINGLES)  # arguments that have a place of their own
 
 _PART = re.compile(
     r"""
@@ -85,8 +86,8 @@ def filled_in(template: str, arguments: str) -> str:
     `$1` to `$9` are single arguments, empty where there are fewer. Raises TooLong.
     """
     arguments = arguments.strip()
-    singles = split(arguments)
     pieces = _PLACE.split(template)
+    singles = split(arguments) if set(pieces[1::2]) & _SINGLES else ()
     has_place = False
     for number in range(1, len(pieces), 2):
         place = pieces[number]

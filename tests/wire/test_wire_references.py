@@ -419,3 +419,13 @@ def test_what_is_referred_to_twice_is_shown_once(home: Home) -> None:
     whole, part = shown(home)
     assert "    1 | one" in whole
     assert "note.txt, line 2" in part
+
+
+def test_a_prompt_that_refers_to_more_files_than_anybody_means_is_refused_by_its_place(home: Home) -> None:
+    root = home.workspace(note_txt="one\n")
+    chat = Chat(home.start(), root, model=home.script(reply("ok")))
+    blocks = about(*(refer(root / "note.txt", (n, n)) for n in range(1, 1002)))
+    refused = chat.daemon.refused("agentd/prompt", chat.prompt_params(blocks))
+    assert refused["data"]["kind"] == "invalidParams"
+    assert refused["message"].startswith("/prompt/1001: a prompt refers to at most 1000 files")
+    assert chat.run(blocks[:-1])["text"] == "ok"
