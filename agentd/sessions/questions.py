@@ -5,7 +5,7 @@ mode that makes the question idle. Anything but a well-formed allow is no permis
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -33,6 +33,9 @@ from agentd.sessions.face import Face
 
 log = logging.getLogger(__name__)
 
+Emit = Callable[[DurableEvent], Awaitable[None]]
+"""Tells an event of the run that asks."""
+
 REJECTED = "The user rejected this tool call."
 
 
@@ -44,8 +47,8 @@ class Record(Protocol):
         ...
 
 
-def _nothing(verdict: Verdict) -> dict[str, Any]:
-    return {}
+Beside = Callable[[Verdict], dict[str, Any]]
+"""What is journaled beside an answer, and never sent."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Asked:
     judge: Callable[[], Decision]
     emit: Record
     child: ChildCall | None = None
-    beside: Callable[[Verdict], dict[str, Any]] = _nothing
+    beside: Beside | None = None
 
 
 @dataclass
@@ -190,7 +193,7 @@ class Questions:
                 option_id=option.option_id if option is not None else None,
                 by=resolution.by,
             ),
-            **asked.beside(resolution.verdict),
+            **(asked.beside(resolution.verdict) if asked.beside is not None else {}),
         )
         if option is not None and option.kind == "allow_always":
             await self._remember(request, option, asked.emit)

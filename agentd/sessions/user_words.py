@@ -18,6 +18,7 @@ from agentd.agent.references import Judge, References, Telling, Withheld, unread
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import CommandContent, ContentBlock, ResultBlock, TextContent
 from agentd.sessions.house import House
+from agentd.sessions.questions import Beside, Record
 from agentd.sessions.records import Shown
 from agentd.sessions.words import Words, look_up
 from agentd.tools.base import ToolContext
@@ -25,17 +26,15 @@ from agentd.tools.base import ToolContext
 LOOK_SECONDS = 5.0
 """For all files that a message refers to; on a disk that hangs, a run goes on without."""
 
-Beside = Callable[[Verdict], dict[str, Any]]
-"""What is journaled beside the user's answer."""
-
 
 @dataclass(frozen=True)
 class Ways:
-    """What the words of a user need of the run: the context of its tools, judging and asking."""
+    """What the words of a user need of the run: the context of its tools, judging, asking and telling."""
 
     context: Callable[[], ToolContext]
     judge: Judge
-    ask: Callable[[Withheld, Beside], Awaitable[Verdict]]
+    ask: Callable[[Withheld, Record, Beside], Awaitable[Verdict]]
+    emit: Record
 
 
 class UserWords:
@@ -80,7 +79,8 @@ class UserWords:
         """Ask about each file that was kept back, one after the other."""
         while self._withheld:
             message_id, telling, withheld = self._withheld.popleft()
-            await self._ways.ask(withheld, partial(self._answered, message_id, telling, withheld))
+            beside = partial(self._answered, message_id, telling, withheld)
+            await self._ways.ask(withheld, self._ways.emit, beside)
 
     def _answered(
         self, message_id: str, telling: Telling, withheld: Withheld, verdict: Verdict
