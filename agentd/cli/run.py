@@ -89,8 +89,7 @@ def main(argv: list[str]) -> int:
     return anyio.run(_run, order)
 
 
-def _parse(argv: list[str]) -> Order | int:
-    """What is asked for, or an exit code where that is unclear."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agentd run",
         description=_DESCRIPTION,
@@ -111,6 +110,12 @@ def _parse(argv: list[str]) -> Order | int:
     parser.add_argument("--trust", action="store_true", help="you trust what is in the folder")
     parser.add_argument("--allow-full", action="store_true", help="permit --mode full")
     parser.add_argument("--record", metavar="FILE", help=_RECORD_HELP)
+    return parser
+
+
+def _parse(argv: list[str]) -> Order | int:
+    """What is asked for, or an exit code where that is unclear."""
+    parser = _parser()
     said = parser.parse_args(argv)
     if not os.path.isdir(said.folder):
         parser.error(f"{said.folder!r} is no folder")

@@ -9,7 +9,7 @@ No message shows a value that may be a secret. No file of a workspace is read he
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,52 +169,52 @@ def _settings(
         top.complain(name, not_known(name, _TOP))
     model, model_origin = _model(top, environ)
     mode, allow_full = _mode(top)
-    trusted = _trusted(top, environ)
-    rules = command_rules(top)
-    retention_days = top.count("retention_days") or DEFAULT_RETENTION_DAYS
-    compaction = compaction_settings(top.table("compaction"))
-    checkpoints = checkpoint_settings(top.table("checkpoints"))
-    subagents = subagent_settings(top.table("subagents"))
-    checkers = checker_settings(top.table("checkers"))
     providers, beside, variables = _providers(top, environ)
     passed = _passed(top, {**providers, **beside})
-    origins = {
-        "model": model_origin,
-        "mode": document.origin(("mode",)) if mode else "default",
-        "allow_full": document.origin(("allow_full",) if "allow_full" in top else ("mode",))
-        if allow_full
-        else "default",
-        **{name: document.origin((name,)) for name in ("compaction", "subagents") if name in top},
-        **{dotted(("providers", name)): document.origin(("providers", name)) for name in providers},
-        **({"environment.pass": document.origin(("environment", "pass"))} if passed else {}),
-        **{
-            dotted(("providers", name)): f"environment {variable}"
-            for name, variable in variables.items()
-            if name in beside
-        },
-    }
-    sandbox = sandbox_settings(top.table("sandbox"))
+    found_in_environment = {name: variable for name, variable in variables.items() if name in beside}
     if is_nowhere(data_dir(environ)):
         document.problems.append(Problem(severity="error", message=_NO_HOME))
     return Settings(
-        model,
-        mode or "ask",
-        allow_full,
-        providers,
-        _sorted(document.problems),
-        path,
-        origins,
-        beside,
-        passed,
-        sandbox,
-        trusted,
-        rules,
-        retention_days,
-        compaction,
-        checkpoints,
-        subagents,
-        checkers,
+        model=model,
+        mode=mode or "ask",
+        allow_full=allow_full,
+        providers=providers,
+        path=path,
+        origins={
+            "model": model_origin,
+            **_origins(top, providers, mode=bool(mode), allow_full=allow_full, passed=bool(passed)),
+            **{
+                dotted(("providers", name)): f"environment {variable}"
+                for name, variable in found_in_environment.items()
+            },
+        },
+        built_in=beside,
+        passed=passed,
+        sandbox=sandbox_settings(top.table("sandbox")),
+        trusted=_trusted(top, environ),
+        permissions=command_rules(top),
+        retention_days=top.count("retention_days") or DEFAULT_RETENTION_DAYS,
+        compaction=compaction_settings(top.table("compaction")),
+        checkpoints=checkpoint_settings(top.table("checkpoints")),
+        subagents=subagent_settings(top.table("subagents")),
+        checkers=checker_settings(top.table("checkers")),
+        problems=_sorted(document.problems),  # all that was read above may have added some
     )
+
+
+def _origins(
+    top: Table, providers: Iterable[str], *, mode: bool, allow_full: bool, passed: bool
+) -> dict[str, str]:
+    """Where in the file what it says stands; each flag tells whether that is in force."""
+    origin = top.document.origin
+    allowed_by = ("allow_full",) if "allow_full" in top else ("mode",)
+    return {
+        "mode": origin(("mode",)) if mode else "default",
+        "allow_full": origin(allowed_by) if allow_full else "default",
+        **{name: origin((name,)) for name in ("compaction", "subagents") if name in top},
+        **{dotted(("providers", name)): origin(("providers", name)) for name in providers},
+        **({"environment.pass": origin(("environment", "pass"))} if passed else {}),
+    }
 
 
 def _model(top: Table, environ: Mapping[str, str]) -> tuple[str | None, str]:

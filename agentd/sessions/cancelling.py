@@ -56,8 +56,8 @@ class Cancelling:
     async def _cancel_queued(self, prompt_id: str) -> CancelResult:
         taken = self._submissions.get(prompt_id)
         given = self._queue.remove_one(prompt_id)
-        while taken is not None and taken.listeners:
-            await anyio.lowlevel.checkpoint()  # its own answer goes first
+        if taken is not None:
+            await taken.done.until_heard()  # its own answer goes first
         return CancelResult(state="cancelled", quiescent=True, prompt_id=prompt_id, restored=given)
 
     async def end(self, stop: Stop) -> None:
@@ -111,4 +111,4 @@ async def _ends(*all_of: Compacting | Submission | None) -> None:
     with anyio.move_on_after(CANCEL_SECONDS):
         for each in all_of:
             if each is not None:
-                await each.wait()
+                await each.done.hear()

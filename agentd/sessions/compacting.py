@@ -12,6 +12,7 @@ from agentd.protocol.events import CompactionEnd, DurableEvent
 from agentd.protocol.messages import RunError
 from agentd.protocol.methods import SessionCompactResult
 from agentd.sessions.conversation import SessionConversation
+from agentd.sessions.end import End
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
 
@@ -27,9 +28,7 @@ class Compacting(SessionConversation):
         self._engine = house.engines.engine(log.state.base.model, log.state.base.effort)
         self._scope = anyio.CancelScope()
         self._end: CompactionEnd | None = None
-        self.done = anyio.Event()
-        self.listeners = 0
-        """Who waits for the end and has not gone on yet: nothing of a next run may come before them."""
+        self.done = End()
 
     async def run(self, instructions: str | None) -> SessionCompactResult:
         """Do it. Raises `RpcError` storage, or as the model server failed; then nothing has changed."""
@@ -62,14 +61,6 @@ class Compacting(SessionConversation):
         """Stop as soon as can be; too late once it has ended."""
         if not self.settled:
             self._scope.cancel()
-
-    async def wait(self) -> None:
-        """Wait for the end."""
-        self.listeners += 1
-        try:
-            await self.done.wait()
-        finally:
-            self.listeners -= 1
 
     async def _emit(self, event: DurableEvent) -> None:
         self._log.record(event)

@@ -238,8 +238,8 @@ class Dispatcher:
             ended = self._submissions.end_with(run)
             run.done.set()
             with CancelScope(shield=True):
-                while any(each.listeners for each in ended):
-                    await anyio.lowlevel.checkpoint()
+                for each in ended:
+                    await each.done.until_heard()
             self._busy.run = None
             if not run.over:
                 self._queue.hold()  # it could not be closed in the journal, so the next could not begin
@@ -338,8 +338,7 @@ class Dispatcher:
     async def _after_compacting(self, compacting: Compacting) -> None:
         """Once all who wait for its end have gone on, what was read meanwhile."""
         with CancelScope(shield=True):
-            while compacting.listeners:
-                await anyio.lowlevel.checkpoint()
+            await compacting.done.until_heard()
         self._busy.compacting = None
         self._go_on()
 

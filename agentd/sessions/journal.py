@@ -39,6 +39,7 @@ from agentd.sessions.journal_form import (
     read,
     read_ends,
 )
+from agentd.workspace.disk import sync_folder
 
 __all__ = [
     "SCHEMA",
@@ -228,7 +229,7 @@ def _begin(fd: int, path: Path, header: bytes) -> None:
     try:
         _write(fd, header, 0)
         os.fsync(fd)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError:
         path.unlink()  # without a header it would only stand in the way of the next attempt
         raise
@@ -283,15 +284,7 @@ def _make_folders(folder: Path) -> None:
     for each in reversed(missing):
         with suppress(FileExistsError):  # another process made it just now
             each.mkdir(mode=0o700)
-        _sync_folder(each.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        sync_folder(each.parent)
 
 
 def _lock(fd: int, path: Path) -> None:
@@ -380,6 +373,6 @@ def remove(path: Path) -> None:
         with failing_as("removed"):
             for each in (path.with_name(path.name + ".torn"), _pid_file(path), path):
                 each.unlink(missing_ok=True)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
     finally:
         os.close(fd)

@@ -9,6 +9,7 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.events import DurableEvent
 from agentd.protocol.messages import ContentBlock, QueuedPrompt
 from agentd.protocol.methods import Problem, PromptParams, PromptResult
+from agentd.sessions.end import End
 from agentd.sessions.run import Run
 from agentd.sessions.state import SessionState, steered
 
@@ -38,9 +39,7 @@ class Submission:
         self.problems: tuple[Problem, ...] = ()  # of the set-up, for whoever reads the answer only
         self.error: RpcError | None = None
         self.placed = anyio.Event()  # it runs, stands in the queue, or is refused
-        self.done = anyio.Event()
-        self.listeners = 0
-        """Who waits for the end and has not gone on yet: nothing of the next run may come before them."""
+        self.done = End()
         self._result: PromptResult | None = None
         self._watchers: list[Callable[[DurableEvent], None]] = []
         self._withdraw = withdraw
@@ -80,17 +79,9 @@ class Submission:
         self.placed.set()
         self.done.set()
 
-    async def wait(self) -> None:
-        """Wait for the end. Who waits here has gone on before anything of the session's next run comes."""
-        self.listeners += 1
-        try:
-            await self.done.wait()
-        finally:
-            self.listeners -= 1
-
     async def answer(self) -> PromptResult:
         """The result, waited for. Raises `RpcError` where the prompt never began."""
-        await self.wait()
+        await self.done.hear()
         if self.error is not None:
             raise self.error
         assert self._result is not None

@@ -20,9 +20,10 @@ from agentd.tools.sandbox_notes import sandbox_notes
 from agentd.tools.unsaved import NOT_WANTED, save_first
 from agentd.workspace.background import MOST_RUNNING
 from agentd.workspace.command import CommandError, CommandResult
+from agentd.workspace.enclosure import SandboxError, enclosed
 from agentd.workspace.paths import shown
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Sandbox, SandboxError, enclosed
+from agentd.workspace.sandbox import Sandbox
 from agentd.workspace.shell import shell_call
 
 DEFAULT_TIMEOUT_MS = 120_000

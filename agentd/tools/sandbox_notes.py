@@ -4,8 +4,8 @@ import re
 
 from agentd.protocol.text import visible
 from agentd.workspace.command import CommandResult
+from agentd.workspace.enclosure import Enclosure
 from agentd.workspace.policy import Policy
-from agentd.workspace.sandbox import Enclosure
 
 _NAMED_PATHS = 10
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import anyio
 
 from agentd.workspace.command import CommandError, CommandResult
+from agentd.workspace.enclosure import Enclosure, Jailed
 from agentd.workspace.output import ShownText
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Enclosure, Jailed
 from agentd.workspace.spills import Spill
 
 log = logging.getLogger(__name__)

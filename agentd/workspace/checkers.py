@@ -14,8 +14,9 @@ from agentd.config.checker_settings import Checker
 from agentd.protocol.documents import Diagnostic
 from agentd.protocol.messages import Position, Range
 from agentd.workspace.command import CommandError, CommandResult
+from agentd.workspace.enclosure import SandboxError, enclosed
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Sandbox, SandboxError, enclosed
+from agentd.workspace.sandbox import Sandbox
 from agentd.workspace.spills import Spill
 
 _MOST_BYTES = 8 * 1024 * 1024

@@ -28,6 +28,7 @@ from contextlib import (
 from pathlib import Path
 from typing import Protocol
 
+from agentd.workspace.disk import sync_folder, write_all
 from agentd.workspace.file_states import Change, FileState, Parts, change_of, line_of, same_content
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place
@@ -229,7 +230,7 @@ class Checkpoints:
                 raise
             self._size = (self._size or 0) + len(data)
         if contents:
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
 
     def _append(self, changes: Iterable[Change]) -> None:
         lines = b"".join(json.dumps(line_of(change)).encode("ascii") + b"\n" for change in changes)
@@ -237,7 +238,7 @@ class Checkpoints:
             self._fd = self._open_index()
         end = os.fstat(self._fd).st_size
         try:
-            _write_all(self._fd, lines)
+            write_all(self._fd, lines)
             os.fsync(self._fd)
         except OSError:
             with suppress(OSError):
@@ -250,8 +251,8 @@ class Checkpoints:
         size = os.fstat(fd).st_size
         try:
             if size and os.pread(fd, 1, size - 1) != b"\n":
-                _write_all(fd, b"\n")
-            _sync_folder(self._folder)
+                write_all(fd, b"\n")
+            sync_folder(self._folder)
         except OSError:
             os.close(fd)
             raise
@@ -267,7 +268,7 @@ class Checkpoints:
     def _make_folder(self) -> None:
         if not self._folder.is_dir():
             self._folder.mkdir(mode=0o700)
-            _sync_folder(self._folder.parent)
+            sync_folder(self._folder.parent)
 
     # --- a rewind under way -----------------------------------------------------------------------
 
@@ -281,7 +282,7 @@ class Checkpoints:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.rename(self._folder / _REWIND)
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
 
     def open_rewind(self) -> tuple[Change, ...]:
         """What a rewind that has not ended was about to do; nothing where there is none. Raises OSError."""
@@ -334,17 +335,3 @@ def sweep(sessions: Path) -> int:
     for folder in gone:
         shutil.rmtree(folder, ignore_errors=True)
     return len(gone)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -23,8 +23,9 @@ from pathlib import Path
 import anyio.to_thread
 
 from agentd.workspace.command import CommandError
+from agentd.workspace.enclosure import SandboxError, wrap
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Sandbox, SandboxError, wrap
+from agentd.workspace.sandbox import Sandbox
 
 TIMEOUT_SECONDS = 10.0
 MOST_BYTES = 4 * 1024 * 1024

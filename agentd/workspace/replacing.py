@@ -15,6 +15,7 @@ import os
 import stat
 from typing import Protocol
 
+from agentd.workspace.disk import write_all
 from agentd.workspace.swapping import exchange
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -189,7 +190,7 @@ def _write_temporary(
     fd = os.open(temporary, _NEW_FILE, first_mode, dir_fd=parent)
     try:
         try:
-            _write_all(fd, data)
+            write_all(fd, data)
             if mode is not None:
                 os.fchmod(fd, mode & ~_SET_ID)
             if like is not None:
@@ -239,13 +240,13 @@ def _write_in_place(parent: int, name: str, before: Before, data: bytes) -> bool
         try:
             if len(data) > len(old) and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(fd, 0, len(data))
-            _write_all(fd, data)
+            write_all(fd, data)
             os.ftruncate(fd, len(data))
             _drop_set_id(fd)
             os.fsync(fd)
         except OSError:
             os.lseek(fd, 0, os.SEEK_SET)
-            _write_all(fd, old)
+            write_all(fd, old)
             os.ftruncate(fd, len(old))
             raise
         return True
@@ -258,12 +259,6 @@ def _drop_set_id(fd: int) -> None:
     mode = stat.S_IMODE(os.fstat(fd).st_mode)
     if mode & _SET_ID:
         os.fchmod(fd, mode & ~_SET_ID)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
 
 
 def _is_unchanged(parent: int, name: str, status: os.stat_result) -> bool:

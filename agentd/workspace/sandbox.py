@@ -12,18 +12,13 @@ Missing protected names are not reserved, as that would leave empty files in the
 compared before and after, and what is new is told.
 """
 
-import errno
-import fcntl
 import os
-import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -31,134 +26,22 @@ import anyio.to_thread
 from agentd.config.sandbox_settings import SandboxSettings
 from agentd.workspace import bpf, bubblewrap, landlock
 from agentd.workspace.command import CommandError
-from agentd.workspace.guarded import MOST_ENTRIES, Guarded, Snapshot, look, protect, snapshot
+from agentd.workspace.enclosure import Enclosure, SandboxError, Status, jail_of, snapshot_of, wrap
+from agentd.workspace.guarded import MOST_ENTRIES, Guarded, look, protect
 from agentd.workspace.own_program import program_places
 from agentd.workspace.policy import Policy
 from agentd.workspace.process import Processes
 from agentd.workspace.secrets import IN_HOME, is_secret
-
-Backend = Literal["bubblewrap", "landlock", "none"]
+from agentd.workspace.temporary_folder import TemporaryFolder
 
 _PROBE_SECONDS = 10.0
 _PROBE = ": > inside/made && ! (: > outside/made) 2>/dev/null && echo works"
-_PREFIX = "agentd-sandbox-"
-_FRESH_SECONDS = 60.0
 _TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 _SYSTEM = ("/proc", "/sys", "/dev")
 # Below /run, but no door to anything: programs of NixOS, graphics drivers.
 _HARMLESS_RUNTIME = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
 _SYSTEM_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private",
                    "/etc/krb5.keytab")  # fmt: skip
-# Where tools keep caches. They are new and empty in the sandbox, and live as long as this process.
-_CACHES = {"XDG_CACHE_HOME": "", "PIP_CACHE_DIR": "pip", "UV_CACHE_DIR": "uv", "GOCACHE": "go-build",
-           "npm_config_cache": "npm", "YARN_CACHE_FOLDER": "yarn", "CCACHE_DIR": "ccache"}  # fmt: skip
-
-
-class SandboxError(Exception):
-    """A command cannot be put into the sandbox. The message says why."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """What the sandbox of this process is.
-
-    `reason` says why it is not better, or not there at all; empty for bubblewrap. `gaps` are what this kind
-    leaves open. `program` and `user_namespace` say how bubblewrap is started.
-    """
-
-    backend: Backend
-    reason: str = ""
-    gaps: tuple[str, ...] = ()
-    program: Path | None = None
-    user_namespace: bool = False
-
-    @property
-    def works(self) -> bool:
-        """Whether there is a sandbox."""
-        return self.backend != "none"
-
-
-@dataclass(frozen=True)
-class Jailed:
-    """A command to be given to `Processes.run` as it stands; without a `jail` it runs in no sandbox."""
-
-    argv: Sequence[str]
-    env: Mapping[str, str]
-    jail: Mapping[str, Any] | None = None
-
-
-def _jail(status: Status, policy: Policy) -> Mapping[str, Any]:
-    """What the command's own process has to do first. May look at folders, and block."""
-    return bubblewrap.jail(policy) if status.backend == "bubblewrap" else landlock.jail(policy)
-
-
-def wrap(
-    status: Status,
-    policy: Policy,
-    argv: Sequence[str],
-    cwd: Path,
-    env: Mapping[str, str],
-    jail: Mapping[str, Any] | None = None,
-) -> Jailed:
-    """The same command inside the sandbox. Raises `SandboxError` where there is none.
-
-    `jail` is the policy's, where it was made before; making it may block.
-    """
-    if status.backend == "bubblewrap":
-        assert status.program is not None
-        line = bubblewrap.command_line(
-            status.program, policy, argv, cwd, user_namespace=status.user_namespace
-        )
-        place = Path("/tmp") if policy.temporary is not None else None
-        return Jailed(line, _environment(env, policy, place), jail or _jail(status, policy))
-    if status.backend == "landlock":
-        environment = _environment(env, policy, policy.temporary)
-        return Jailed(list(argv), environment, jail or _jail(status, policy))
-    raise SandboxError(f"There is no sandbox: {status.reason}")
-
-
-def _environment(env: Mapping[str, str], policy: Policy, temporary: Path | None) -> dict[str, str]:
-    """The environment with its temporary folder and caches where they can be written to."""
-    if temporary is None:
-        return dict(env)
-    result = {**env, "TMPDIR": str(temporary)}
-    for name in ("TEMP", "TMP"):
-        result.pop(name, None)
-    home_cache = Path(env.get("HOME", "/"), ".cache")
-    if any(home_cache.is_relative_to(each) for each in policy.writable):
-        return result
-    for name, folder in _CACHES.items():
-        if name not in env or not any(Path(env[name]).is_relative_to(each) for each in policy.writable):
-            result[name] = str(temporary / ".cache" / folder)
-    return result
-
-
-@dataclass(frozen=True)
-class Enclosure:
-    """The sandbox as it stands around one command in one workspace folder."""
-
-    root: Path
-    status: Status
-    policy: Policy
-    jail: Mapping[str, Any]
-    before: Snapshot
-
-    def wrap(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Jailed:
-        """The same command inside."""
-        return wrap(self.status, self.policy, argv, cwd, env, self.jail)
-
-    async def changes(self) -> list[Path]:
-        """Protected paths that came, went or changed since, relative to the workspace folder."""
-        return await anyio.to_thread.run_sync(self._changes)
-
-    def _changes(self) -> list[Path]:
-        after = _snapshot_of(look(self.root), self.status)
-        return sorted({Path(os.path.relpath(path, self.root)) for path in self.before.changes(after)})
-
-
-def enclosed(enclosure: Enclosure | None, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Jailed:
-    """A command inside an enclosure; as it stands where there is none."""
-    return Jailed(argv, env) if enclosure is None else enclosure.wrap(argv, cwd, env)
 
 
 class Sandbox:
@@ -184,7 +67,7 @@ class Sandbox:
         self._probing = anyio.Lock()
         self._status: Status | None = None
         self._found: dict[Path, Guarded] = {}
-        self._temporary: _Temporary | None = None
+        self._temporary: TemporaryFolder | None = None
 
     @property
     def known(self) -> Status | None:
@@ -227,7 +110,7 @@ class Sandbox:
             return Status("none", "agentd has a sandbox for commands on Linux only, so far.")
         try:
             if self._temporary is None:  # there is one already where an earlier try was cancelled
-                self._temporary = await anyio.to_thread.run_sync(_Temporary)
+                self._temporary = await anyio.to_thread.run_sync(TemporaryFolder)
             with tempfile.TemporaryDirectory(prefix="probe-", dir=self._temporary.path) as folder:
                 return await self._try_all(Path(folder))
         except OSError as error:
@@ -315,7 +198,7 @@ class Sandbox:
             raise SandboxError(
                 f"{root} holds {mounts} repositories and files with secrets, more than can be closed."
             )
-        return Enclosure(root, status, policy, _jail(status, policy), _snapshot_of(found, status))
+        return Enclosure(root, status, policy, jail_of(status, policy), snapshot_of(found, status))
 
     def _look(self, root: Path) -> Guarded:
         """What a look finds; where it cannot see all, with what earlier ones have found.
@@ -389,11 +272,6 @@ def _replaced(root: Path, outside: Collection[Path], hidden: Collection[Path]) -
             yield path
 
 
-def _snapshot_of(found: Guarded, status: Status) -> Snapshot:
-    """Contents are looked at only where the sandbox does not keep them."""
-    return snapshot(found, contents=status.backend != "bubblewrap")
-
-
 def _is_system(path: Path) -> bool:
     """A folder that cannot be mounted anew without undoing what was mounted before."""
     return str(path) == "/" or any(path.is_relative_to(each) for each in _SYSTEM)
@@ -411,45 +289,3 @@ def _secrets_in(folder: Path) -> Iterator[Path]:
             parts = (entry.name, "any") if entry.is_dir() else (entry.name,)
             if is_secret(parts):
                 yield Path(entry.path)
-
-
-class _Temporary:
-    """A folder for what commands keep in `/tmp`. A lock on it says that its owner lives."""
-
-    def __init__(self) -> None:
-        """Make it, and remove those whose owner was killed. Raises OSError. Blocks."""
-        place = Path(os.path.realpath(tempfile.gettempdir()))
-        _sweep(place)
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        (self.path / ".cache").mkdir()
-
-    def remove(self) -> None:
-        """Remove it with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._fd)
-
-
-def _sweep(place: Path) -> None:
-    with suppress(OSError):
-        for path in place.glob(f"{_PREFIX}*"):
-            if not path.is_symlink() and path.stat().st_uid == os.geteuid():
-                _remove_if_left(path)
-
-
-def _remove_if_left(path: Path) -> None:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        if time.time() - os.fstat(fd).st_mtime < _FRESH_SECONDS:
-            return  # it may have been made this moment, and not be locked yet
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path, ignore_errors=True)
-    except OSError as error:
-        if error.errno not in (errno.EWOULDBLOCK, errno.ENOENT):
-            raise
-    finally:
-        os.close(fd)

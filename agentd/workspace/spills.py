@@ -25,6 +25,8 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from agentd.workspace.disk import write_all
+from agentd.workspace.left_folders import remove_if_left
 from agentd.workspace.paths import Place, WorkspaceError
 
 FILE_BYTES = 64 * 1024 * 1024
@@ -130,7 +132,7 @@ class Spills:
                 os.close(folder)
             self._files[spill.name] = spill
             try:
-                _write_all(fd, data)
+                write_all(fd, data)
             finally:
                 os.close(fd)
             spill.size += len(data)
@@ -175,21 +177,7 @@ def sweep(parent: Path) -> None:
     with suppress(OSError):
         for entry in os.scandir(parent):
             if _is_ours(entry.name):
-                _sweep_folder(parent / entry.name)
-
-
-def _sweep_folder(folder: Path) -> None:
-    try:
-        fd = os.open(folder, _LOOK | os.O_DIRECTORY)
-    except OSError:
-        return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
-    except OSError:  # its daemon lives, or nobody can tell
-        return
-    finally:
-        os.close(fd)
+                remove_if_left(parent / entry.name)
 
 
 def _is_ours(name: str) -> bool:
@@ -218,12 +206,6 @@ def _make_folder(parent: Path) -> tuple[Path, int]:
             os.close(fd)
             raise
         os.close(fd)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ from pathlib import Path
 import anyio
 
 from agentd.config.sandbox_settings import SandboxSettings, Wanted
+from agentd.workspace.enclosure import Enclosure, Jailed
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Enclosure, Jailed, Sandbox
+from agentd.workspace.sandbox import Sandbox
 
 COMMAND = ["/bin/sh", "-c", ":"]
 BARE = "bare"

@@ -14,8 +14,9 @@ from agentd.protocol.messages import CommandSubject
 from agentd.tools.base import Action, ToolResult
 from agentd.tools.bash import Bash
 from agentd.workspace.command import CommandResult
+from agentd.workspace.enclosure import Status
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Sandbox, Status
+from agentd.workspace.sandbox import Sandbox
 
 WITHHELD = (
     "[this ran in the sandbox, which may be why it failed: there is no network, only the workspace and "

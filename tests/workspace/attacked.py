@@ -20,9 +20,10 @@ from typing import Any
 
 from agentd.config.sandbox_settings import SandboxSettings
 from agentd.workspace import bubblewrap, landlock
+from agentd.workspace.enclosure import Enclosure, Jailed, Status
 from agentd.workspace.jail import spawner
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Enclosure, Jailed, Sandbox, Status
+from agentd.workspace.sandbox import Sandbox
 
 ATTACKS = Path(__file__).with_name("attacks.py")
 GIT_ENVIRONMENT = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}

@@ -10,8 +10,9 @@ import pytest_asyncio
 from sandboxes import BACKENDS, Ground, ground
 
 from agentd.config.sandbox_settings import Wanted
+from agentd.workspace.enclosure import SandboxError
 from agentd.workspace.git import Change, Git, GitError
-from agentd.workspace.sandbox import Sandbox, SandboxError
+from agentd.workspace.sandbox import Sandbox
 
 ENVIRONMENT = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 

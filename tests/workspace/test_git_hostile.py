@@ -15,9 +15,10 @@ import pytest
 from sandboxes import BACKENDS, ground
 
 from agentd.config.sandbox_settings import Wanted
+from agentd.workspace.enclosure import Status
 from agentd.workspace.git import Git
 from agentd.workspace.policy import Policy
-from agentd.workspace.sandbox import Sandbox, Status
+from agentd.workspace.sandbox import Sandbox
 
 ENVIRONMENT = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 

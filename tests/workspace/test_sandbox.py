@@ -18,9 +18,10 @@ from sandboxes import BACKENDS, PYTHON, ground
 from agentd.config.sandbox_settings import Wanted
 from agentd.workspace import guarded
 from agentd.workspace.command import SpawnError
+from agentd.workspace.enclosure import SandboxError
 from agentd.workspace.jail import spawner
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Sandbox, SandboxError
+from agentd.workspace.sandbox import Sandbox
 
 GIT = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 

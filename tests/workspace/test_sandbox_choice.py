@@ -13,9 +13,10 @@ from sandboxes import need
 from agentd.config.sandbox_settings import SandboxSettings, Wanted
 from agentd.workspace import bpf, bubblewrap, landlock
 from agentd.workspace.command import CommandResult
+from agentd.workspace.enclosure import SandboxError, Status
 from agentd.workspace.policy import Policy
 from agentd.workspace.process import Processes
-from agentd.workspace.sandbox import Sandbox, SandboxError, Status
+from agentd.workspace.sandbox import Sandbox
 
 if sys.platform != "linux":
     pytest.skip("the sandbox is for Linux", allow_module_level=True)

@@ -144,7 +144,7 @@ async def test_a_disk_that_hangs_holds_a_command_for_a_while_only(
         hung.set()
         released.wait(30)
 
-    monkeypatch.setattr(spills, "_write_all", hang)
+    monkeypatch.setattr(spills, "write_all", hang)
     monkeypatch.setattr(spills, "PATIENCE_SECONDS", 0.1)
     owner = Spills(tmp_path)
     spill = new(owner)
