@@ -21,7 +21,7 @@ from agentd.config.toml_table import shown
 from agentd.config.workspace_settings import FOLDER as WORKSPACE_FOLDER
 from agentd.protocol.messages import Mode
 from agentd.protocol.methods import CommandInfo, Problem
-from agentd.protocol.text import clean_text
+from agentd.protocol.text import clean_text, one_line, without_unseen
 from agentd.workspace import files
 from agentd.workspace.beneath import directory, open_directory
 from agentd.workspace.names import MissingFile
@@ -291,7 +291,7 @@ def _text(place: Place) -> str:
         raise WorkspaceError("denied", "it leads to a file that holds secrets")
     if os.path.lexists(place.path) and os.path.getsize(place.path) > MAX_BYTES:
         raise WorkspaceError("too_large", f"it is longer than {MAX_BYTES // 1024} KB")
-    return clean_text(decode(files.read(place).data).text)
+    return without_unseen(clean_text(decode(files.read(place).data).text))
 
 
 def _is_name(name: str) -> bool:
@@ -318,10 +318,11 @@ def _hint(value: Any) -> str:
 
 
 def _one_line(value: Any) -> str:
-    said = "" if value is None or isinstance(value, list | dict) else " ".join(str(value).split())
+    said = "" if value is None or isinstance(value, list | dict) else one_line(str(value))
     return said if len(said) <= _DESCRIPTION_LENGTH * 3 else said[: _DESCRIPTION_LENGTH * 3] + "…"
 
 
 def _first_line(text: str) -> str:
-    line = next((line.strip().lstrip("#").strip() for line in text.splitlines() if line.strip(" #")), "")
+    lines = (one_line(line).lstrip("# ") for line in text.splitlines())
+    line = next(filter(None, lines), "")
     return line if len(line) <= _DESCRIPTION_LENGTH else line[: _DESCRIPTION_LENGTH - 1] + "…"

@@ -26,11 +26,15 @@ class Engine:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a tool call may run, and how; `reason` is what the model is told when it may not."""
+    """Whether a tool call may run, and how; `reason` is what the model is told when it may not.
+
+    `feedback` is what of that the user has said.
+    """
 
     allowed: bool
     reason: str = ""
     manner: Manner = "plain"
+    feedback: str = ""
 
 
 class NotJournaled(Exception):

@@ -24,7 +24,7 @@ from agentd.protocol.messages import (
     ResultBlock,
     TextContent,
 )
-from agentd.protocol.text import clean_text
+from agentd.protocol.text import clean_text, without_unseen
 from agentd.tools.base import Action, ToolContext, ToolResult
 from agentd.tools.list_directory import ListDirectory
 from agentd.tools.read_file import ReadFile
@@ -65,14 +65,17 @@ class Reference:
 
 @dataclass(frozen=True)
 class Withheld:
-    """A reference that is shown only once the user has said so. `place` is its place among the groups."""
+    """A reference that is shown only once the user has said so. `place` is its place among the groups.
+
+    `refused` is what is shown instead, with what the user has said to it.
+    """
 
     place: int
     title: str
     subject: PermissionSubject
     judge: Callable[[], Decision]
     blocks: tuple[ResultBlock, ...]
-    refused: tuple[ResultBlock, ...]
+    refused: Callable[[str], tuple[ResultBlock, ...]]
     seen: SeenFiles
 
 
@@ -156,16 +159,16 @@ class References:
             return blocks
         assert action.subject is not None, "what is asked about has a subject"
         judge = partial(self._judge, proposal)
-        refused = _not_shown(reference, "it holds secrets, and the user has not allowed to show it")
+        refused = partial(_refused, reference)
         title = shown(f"Read {reference.name}")
         self._telling.withheld.append(Withheld(place, title, action.subject, judge, blocks, refused, seen))
-        return refused
+        return refused()
 
     def _fitting(
         self, reference: Reference, content: Sequence[ResultBlock], what: str
     ) -> tuple[ResultBlock, ...]:
         """What is shown between marks, as long as there is room for it."""
-        text = "\n".join(block.text for block in content if isinstance(block, TextContent))
+        text = without_unseen("\n".join(block.text for block in content if isinstance(block, TextContent)))
         size = len(text.encode("utf-8", "replace"))
         if size > self._room:
             limit = f"{MAX_BYTES // 1000} KB"
@@ -278,6 +281,11 @@ def _marked(reference: Reference, text: str, what: str) -> str:
 
 def _not_shown(reference: Reference, why: str) -> tuple[ResultBlock, ...]:
     return (TextContent(text=f"[The user refers to {_named(reference)}, which is not shown: {why}]"),)
+
+
+def _refused(reference: Reference, feedback: str = "") -> tuple[ResultBlock, ...]:
+    said = f". They said: {feedback}" if feedback else ""
+    return _not_shown(reference, f"it holds secrets, and the user has not allowed to show it{said}")
 
 
 def _named(reference: Reference) -> str:

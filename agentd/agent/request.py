@@ -53,6 +53,8 @@ NO_RESULT = "No result: this tool call was not run."
 NO_OUTPUT = "(no output)"
 NO_IMAGE = "[There was an image here, which this model cannot see.]"
 GO_ON = "Continue."
+NEVER_READ = "[This command was not run: the daemon stopped before it was read.]"
+"""Of a command whose text was never looked up; that of all others stands beside their message as `shown`."""
 LOST_START = "(The start of this conversation is not available.)"
 
 _ID_ROOM = 120  # of the 128 characters of an id, so that a number can be put behind it
@@ -136,7 +138,7 @@ def _user_block(block: ContentBlock) -> ContentBlock | None:
         return _text_block(block)
     if isinstance(block, ResourceContent):
         return _text_block(TextContent(text=_mention(block)))
-    return _text_block(TextContent(text=f"/{block.name} {block.arguments}"))
+    return _text_block(TextContent(text=f"/{block.name} {block.arguments}\n{NEVER_READ}"))
 
 
 def _mention(resource: ResourceContent) -> str:

@@ -13,6 +13,8 @@ MAX_BYTES = 32 * 1024
 
 MAX_DEPTH = 16
 
+_MOST_BITS = 64  # of a number: what Python reads of `0xff…` it may not be able to write again
+
 _FENCE = "---"
 _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 _ENTRY = re.compile(r"(?P<key>[A-Za-z_][\w-]*):[ \t]+(?P<value>\S.*)")
@@ -99,7 +101,10 @@ def _parse(lines: list[str]) -> dict[str, Any]:
                 return node.value
             if node.tag not in _TAGS:
                 raise _error(f"{node.tag!r} is no kind of value that is taken", node)
-            return super().construct_object(node, deep=deep)
+            value = super().construct_object(node, deep=deep)
+            if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+                raise _error("a number is too large", node)
+            return value
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             seen: set[str] = set()

@@ -20,7 +20,7 @@ from agentd.protocol.messages import CommandContent, Mode, ResultBlock, RunError
 from agentd.protocol.methods import SessionRewindParams
 from agentd.protocol.text import visible
 from agentd.providers.base import Model, ModelRequest, ProviderError, StreamEnd, StreamEvent, TextDelta
-from agentd.sessions.export import fenced, markdown
+from agentd.sessions.export import closed, fenced, markdown
 from agentd.sessions.file_changes import diff
 from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
@@ -31,7 +31,7 @@ from agentd.sessions.words import commands_in
 from agentd.workspace.paths import path_of
 
 _MODES: tuple[Mode, ...] = get_args(Mode)
-_MOST_DIFF = 200_000  # characters
+_MOST_SHOWN = 200_000  # characters of a diff or an export: the answer stays in the session
 _MOST_LOOKED_AT = 50  # prompts, for one whose changes can be undone
 
 Compact = Callable[[str | None], Awaitable[CompactionEnd]]
@@ -128,15 +128,15 @@ class BuiltIn:
         found = await anyio.to_thread.run_sync(diff, state, place.checkpoints, place.root, None)
         if not found.files:
             return "This session has changed no files."
-        patch = found.patch
-        cut = ""
-        if len(patch) > _MOST_DIFF:
-            patch, cut = patch[:_MOST_DIFF], f"\n\nThis is the beginning of {len(found.patch):,} characters."
+        patch, cut = _beginning(found.patch)
         return fenced(visible(patch), "diff") + cut
 
     async def _export(self) -> str:
         state = self._log.state
-        return markdown(state.info(alive=False), [each for each in state.messages if not is_aside(each)])
+        said = [each for each in state.messages if not is_aside(each)]
+        text, cut = _beginning(markdown(state.info(alive=False), said))
+        more = f"{cut} `agentd sessions export {state.session_id}` gives all of it." if cut else ""
+        return closed(text) + more
 
     async def _help(self) -> str:
         commands = commands_in(self._ground.root, self._house)
@@ -206,6 +206,13 @@ class BuiltIn:
         return visible(
             str(path.relative_to(self._ground.root) if path.is_relative_to(self._ground.root) else path)
         )
+
+
+def _beginning(text: str) -> tuple[str, str]:
+    """As much of a text as is shown, and a word on that where it is not all."""
+    if len(text) <= _MOST_SHOWN:
+        return text, ""
+    return text[:_MOST_SHOWN], f"\n\nThis is the beginning of {len(text):,} characters."
 
 
 def _undone_from(state: SessionState, changed: Collection[str]) -> int:

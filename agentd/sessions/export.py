@@ -59,7 +59,7 @@ def _answer(message: AssistantMessage) -> Iterator[str]:
             if block.text.strip():
                 yield "\n".join(f"> {line}".rstrip() for line in block.text.strip().splitlines())
         elif block.text.strip():
-            yield _closed(block.text.strip())
+            yield closed(block.text.strip())
     if message.stop_reason in ("error", "aborted", "length", "refusal"):
         why = f": {message.error_message}" if message.error_message else ""
         yield f"*({message.stop_reason}{why})*"
@@ -75,7 +75,7 @@ def _result(message: ToolResultMessage) -> Iterator[str]:
 
 def _said(block: ContentBlock | ResultBlock) -> str:
     if isinstance(block, TextContent):
-        return _closed(block.text.strip())
+        return closed(block.text.strip())
     if isinstance(block, ImageContent):
         return f"*(an image, {block.mime_type})*"
     if isinstance(block, ResourceContent):
@@ -84,7 +84,7 @@ def _said(block: ContentBlock | ResultBlock) -> str:
     return f"`/{block.name} {block.arguments}`".rstrip()
 
 
-def _closed(text: str) -> str:
+def closed(text: str) -> str:
     """Markdown whose last code block has its end, so that what follows is not in it.
 
     Source: CommonMark, fenced code blocks.

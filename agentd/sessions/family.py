@@ -5,21 +5,20 @@ what it does to files are its parent's: the mode in force, the answers for the s
 before the parent's prompt.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from agentd.agent.usage import add_spent
-from agentd.protocol.events import DurableEvent
 from agentd.protocol.messages import ChildCall, FileAction, Mode, SessionParent, ToolCall, Usage
 from agentd.protocol.wire import Wire
 from agentd.tools.base import RunChild
 from agentd.workspace.checkpoints import Checkpoint
 
 if TYPE_CHECKING:  # they import this
-    from agentd.sessions.questions import Asked, Questions
+    from agentd.sessions.questions import Asked, Questions, Record
     from agentd.sessions.run import Run
 
 KEPT = "children"
@@ -62,7 +61,7 @@ class Parentage:
     questions: "Questions"
     mode: Callable[[], Mode]
     checkpoint: Callable[[], Checkpoint]
-    emit: Callable[[DurableEvent], Awaitable[None]]
+    emit: "Record"
 
     @property
     def reference(self) -> SessionParent:

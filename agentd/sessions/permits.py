@@ -1,6 +1,7 @@
 """What one run may do: judged by mode, trust and rules as they are now, asked where they leave it open."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from agentd.agent.host import Verdict
@@ -8,7 +9,7 @@ from agentd.agent.references import Withheld
 from agentd.permissions.policy import Allow, Decision, Deny, Proposal, decide
 from agentd.protocol.messages import Mode, PermissionSubject, ToolCall, ToolKind
 from agentd.sessions.ground import Ground
-from agentd.sessions.questions import Asked, Emit, Questions
+from agentd.sessions.questions import Asked, Beside, Questions, Record
 from agentd.tools.base import Action, Tool
 
 
@@ -56,7 +57,7 @@ class Permits:
         """What is to happen with it, by mode and rules as they are now."""
         return decide(proposal, mode=self.mode, trusted=self.is_trusted, remembered=self.questions.rules)
 
-    async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str, emit: Emit) -> Verdict:
+    async def permit(self, call: ToolCall, tool: Tool, action: Action, title: str, emit: Record) -> Verdict:
         """Judge a prepared call, asking the user where need be."""
         proposal = Proposal(
             call.name,
@@ -74,29 +75,32 @@ class Permits:
             return Verdict(allowed=True, manner=decision.manner)
         if action.subject is None:
             return Verdict(False, f'Tool "{call.name}" needs the user\'s permission and cannot ask for it.')
-        return await self._ask(call, tool.kind, title, action.subject, judge, emit, secret=action.secret)
+        return await self._ask(
+            self._asked(call, tool.kind, title, action.subject, judge, emit, secret=action.secret)
+        )
 
-    async def ask_about(self, withheld: Withheld, emit: Emit) -> Verdict:
+    async def ask_about(self, withheld: Withheld, emit: Record, beside: Beside) -> Verdict:
         """Ask the user whether the model may see a file that they refer to, as for a call that reads it."""
         wanted = self._ground.house.sources.new_id("call")
         call = ToolCall(id=self._ground.log.state.unique_call_id(None, wanted), name="read_file")
-        return await self._ask(
-            call, "read", withheld.title, withheld.subject, withheld.judge, emit, secret=True
-        )
+        asked = self._asked(call, "read", withheld.title, withheld.subject, withheld.judge, emit, secret=True)
+        return await self._ask(replace(asked, beside=beside))
 
-    async def _ask(
+    def _asked(
         self,
         call: ToolCall,
         kind: ToolKind,
         title: str,
         subject: PermissionSubject,
         judge: Callable[[], Decision],
-        emit: Emit,
+        emit: Record,
         *,
         secret: bool,
-    ) -> Verdict:
-        questions = self.questions
-        options = questions.rules.options(call.name, subject, trusted=self.is_trusted, secret=secret)
+    ) -> Asked:
+        rules = self.questions.rules
+        options = rules.options(call.name, subject, trusted=self.is_trusted, secret=secret)
         session_id = self._ground.log.state.session_id
-        asked = Asked(session_id, self._prompt_id, call, kind, title, subject, options, judge, emit)
-        return await questions.ask(asked if self._parent is None else self._parent.asked(asked))
+        return Asked(session_id, self._prompt_id, call, kind, title, subject, options, judge, emit)
+
+    async def _ask(self, asked: Asked) -> Verdict:
+        return await self.questions.ask(asked if self._parent is None else self._parent.asked(asked))

@@ -22,6 +22,9 @@ from agentd.protocol.messages import (
 from agentd.protocol.text import one_line
 from agentd.workspace.paths import OutsideWorkspace, WorkspaceError, path_of, resolve
 
+MAX_REFERENCES = 1000
+"""Files that one prompt refers to: each is looked for before the prompt is taken, while all else waits."""
+
 _TITLE_LENGTH = 72
 _GIVEN_LENGTH = 200
 """A title stands in each list, and behind each run in the journal."""
@@ -54,7 +57,15 @@ def check_blocks(blocks: Sequence[ContentBlock], root: Path) -> None:
             f'The workspace folder "{root}" of this session does not exist any more.',
             hint="Put the folder back, or start a new session in its new place.",
         )
-    for number, block in enumerate(blocks):
+    places = [number for number, block in enumerate(blocks) if isinstance(block, ResourceContent)]
+    if len(places) > MAX_REFERENCES:
+        raise RpcError(
+            "invalidParams",
+            f"/prompt/{places[MAX_REFERENCES]}: a prompt refers to at most {MAX_REFERENCES} files",
+            hint="Refer to the folder in which they are.",
+        )
+    for number in places:
+        block = blocks[number]
         if isinstance(block, ResourceContent) and block.text is None:
             _check_place(block.uri, root, f"/prompt/{number}/uri")
 

@@ -7,7 +7,7 @@ mode that makes the question idle. Anything but a well-formed allow is no permis
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import anyio
 import anyio.to_thread
@@ -39,9 +39,24 @@ Emit = Callable[[DurableEvent], Awaitable[None]]
 REJECTED = "The user rejected this tool call."
 
 
+class Record(Protocol):
+    """Journals an event, with what is never sent beside it, and sends it."""
+
+    async def __call__(self, event: DurableEvent, **private: Any) -> None:
+        """See `agent.host.Host.emit`."""
+        ...
+
+
+Beside = Callable[[Verdict], dict[str, Any]]
+"""What is journaled beside an answer, and never sent."""
+
+
 @dataclass(frozen=True)
 class Asked:
-    """What a question is about, and how to judge it anew."""
+    """What a question is about, and how to judge it anew.
+
+    `emit` tells what becomes of it; `beside` is what is journaled beside the answer.
+    """
 
     session_id: str
     prompt_id: str
@@ -51,8 +66,9 @@ class Asked:
     subject: PermissionSubject
     options: tuple[PermissionOption, ...]
     judge: Callable[[], Decision]
-    emit: Emit
+    emit: Record
     child: ChildCall | None = None
+    beside: Beside | None = None
 
 
 @dataclass
@@ -71,6 +87,14 @@ class _Open:
         self.closed.set()
         return True
 
+    def judge_again(self) -> None:
+        """Close the question where it needs no answer any more."""
+        decision = self.judge()
+        if isinstance(decision, Allow):
+            self.resolve(_Resolution("allowed", "rule", manner=decision.manner))
+        elif isinstance(decision, Deny):
+            self.resolve(_Resolution("rejected", "rule", reason=decision.reason))
+
 
 @dataclass(frozen=True)
 class _Resolution:
@@ -79,6 +103,11 @@ class _Resolution:
     option: PermissionOption | None = None
     reason: str = REJECTED
     manner: Manner = "plain"
+    feedback: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(self.outcome == "allowed", self.reason, self.manner, self.feedback)
 
 
 class Questions:
@@ -102,28 +131,32 @@ class Questions:
                 self.rules.recall(question.request_id, question.tool_name, question.subject, option, time)
 
     async def ask(self, asked: Asked) -> Verdict:
-        """Put a question and wait for its answer, for as long as it takes; cancelling withdraws it."""
+        """Put a question and wait for its answer, for as long as it takes; cancelling withdraws it.
+
+        Where an answer to an earlier question, or a new mode, has made it idle by now, nobody is asked.
+        """
         question = _Open(self._request(asked), asked.judge)
         request = question.request
         self._open[request.request_id] = question
+        question.judge_again()
         try:
             await asked.emit(PermissionRequested(**dict(request)))
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._ask_client, question)
+                if question.resolution is None:
+                    tasks.start_soon(self._ask_client, question)
                 await question.closed.wait()
                 tasks.cancel_scope.cancel()
-            await self._close(question, asked.emit)
+            await self._close(question, asked)
         except get_cancelled_exc_class():
             question.resolve(_Resolution("cancelled", "cancel"))
             if not question.is_told:
                 with CancelScope(shield=True):
-                    await self._close(question, asked.emit)
+                    await self._close(question, asked)
             raise
         finally:
             self._open.pop(request.request_id, None)
         assert question.resolution is not None
-        resolution = question.resolution
-        return Verdict(resolution.outcome == "allowed", resolution.reason, resolution.manner)
+        return question.resolution.verdict
 
     def _request(self, asked: Asked) -> PermissionRequest:
         return PermissionRequest(
@@ -147,28 +180,29 @@ class Questions:
             answer = None
         question.resolve(_resolution(question.request, answer))
 
-    async def _close(self, question: _Open, emit: Emit) -> None:
+    async def _close(self, question: _Open, asked: Asked) -> None:
         request, resolution = question.request, question.resolution
         assert resolution is not None
         question.is_told = True
         option = resolution.option
-        await emit(
+        await asked.emit(
             PermissionResolved(
                 request_id=request.request_id,
                 tool_call_id=request.tool_call_id,
                 outcome=resolution.outcome,
                 option_id=option.option_id if option is not None else None,
                 by=resolution.by,
-            )
+            ),
+            **(asked.beside(resolution.verdict) if asked.beside is not None else {}),
         )
         if option is not None and option.kind == "allow_always":
-            await self._remember(request, option, emit)
+            await self._remember(request, option, asked.emit)
 
     async def _remember(
         self,
         request: PermissionRequest,
         option: PermissionOption,
-        emit: Emit,
+        emit: Record,
     ) -> None:
         """Keep an answer for good. Where it cannot be kept for longer, it holds for the session."""
         remember = self.rules.remember
@@ -195,11 +229,7 @@ class Questions:
     def judge_again(self) -> None:
         """Mode or trust has changed: close the questions that need no answer any more."""
         for question in self._open.values():
-            decision = question.judge()
-            if isinstance(decision, Allow):
-                question.resolve(_Resolution("allowed", "rule", manner=decision.manner))
-            elif isinstance(decision, Deny):
-                question.resolve(_Resolution("rejected", "rule", reason=decision.reason))
+            question.judge_again()
 
 
 def _resolution(request: PermissionRequest, answer: PermissionAnswer | None) -> _Resolution:
@@ -211,4 +241,4 @@ def _resolution(request: PermissionRequest, answer: PermissionAnswer | None) -> 
         return _Resolution("allowed", "client", option)
     feedback = answer.feedback.strip() if answer is not None and answer.feedback else ""
     reason = f"{REJECTED} They said: {feedback}" if feedback else REJECTED
-    return _Resolution("rejected", "client", option, reason)
+    return _Resolution("rejected", "client", option, reason, feedback=feedback)

@@ -7,18 +7,18 @@ is safe, and the answer is journaled with what is shown from then on.
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 from agentd.agent.host import Verdict
 from agentd.agent.references import Judge, References, Telling, Withheld, unread
 from agentd.protocol.errors import RpcError
-from agentd.protocol.events import DurableEvent, PermissionResolved
 from agentd.protocol.messages import CommandContent, ContentBlock, ResultBlock, TextContent
 from agentd.sessions.house import House
-from agentd.sessions.questions import Emit
+from agentd.sessions.questions import Beside, Record
 from agentd.sessions.records import Shown
 from agentd.sessions.words import Words, look_up
 from agentd.tools.base import ToolContext
@@ -27,21 +27,13 @@ LOOK_SECONDS = 5.0
 """For all files that a message refers to; on a disk that hangs, a run goes on without."""
 
 
-class Record(Protocol):
-    """Journals an event, with what is never sent beside it, and sends it."""
-
-    async def __call__(self, event: DurableEvent, **private: Any) -> None:
-        """See `agent.host.Host.emit`."""
-        ...
-
-
 @dataclass(frozen=True)
 class Ways:
     """What the words of a user need of the run: the context of its tools, judging, asking and telling."""
 
     context: Callable[[], ToolContext]
     judge: Judge
-    ask: Callable[[Withheld, Emit], Awaitable[Verdict]]
+    ask: Callable[[Withheld, Record, Beside], Awaitable[Verdict]]
     emit: Record
 
 
@@ -87,19 +79,20 @@ class UserWords:
         """Ask about each file that was kept back, one after the other."""
         while self._withheld:
             message_id, telling, withheld = self._withheld.popleft()
+            beside = partial(self._answered, message_id, telling, withheld)
+            await self._ways.ask(withheld, self._ways.emit, beside)
 
-            async def emit(
-                event: DurableEvent, about: tuple[str, Telling, Withheld] = (message_id, telling, withheld)
-            ) -> None:
-                is_yes = isinstance(event, PermissionResolved) and event.outcome == "allowed"
-                await self._ways.emit(event, **(self._allowed(*about) if is_yes else {}))
-
-            await self._ways.ask(withheld, emit)
-
-    def _allowed(self, message_id: str, telling: Telling, withheld: Withheld) -> dict[str, Any]:
-        """The user has allowed it: what is journaled beside that."""
-        telling.groups[withheld.place] = withheld.blocks
-        self._ways.context().seen.learn(withheld.seen)
+    def _answered(
+        self, message_id: str, telling: Telling, withheld: Withheld, verdict: Verdict
+    ) -> dict[str, Any]:
+        """What is journaled beside the user's answer: what the model is shown from then on."""
+        if verdict.allowed:
+            telling.groups[withheld.place] = withheld.blocks
+            self._ways.context().seen.learn(withheld.seen)
+        elif verdict.feedback:
+            telling.groups[withheld.place] = withheld.refused(verdict.feedback)
+        else:
+            return {}  # as it is shown already
         return {"shownNow": Shown(message_id=message_id, content=telling.content)}
 
     async def _read(self, words: Words) -> Telling:

@@ -17,7 +17,7 @@ from typing import Literal
 from agentd.config import front_matter
 from agentd.config.front_matter import FrontMatterError
 from agentd.protocol.methods import Problem
-from agentd.protocol.text import clean_text
+from agentd.protocol.text import clean_text, without_unseen
 from agentd.workspace import files
 from agentd.workspace.beneath import directory
 from agentd.workspace.names import MissingFile
@@ -217,7 +217,7 @@ def _skill(
         raise SkillText(f'its name "{name}" is not that of its folder, "{shown(folder_name)}".')
     if values.get("disable-model-invocation") is True:
         return None, ""
-    line = shown(" ".join(clean_text(description).split()))
+    line = shown(" ".join(without_unseen(clean_text(description)).split()))
     remark = ""
     if len(line) > MAX_DESCRIPTION:
         remark = f"its description is cut after {MAX_DESCRIPTION} characters."

@@ -37,11 +37,22 @@ def test_places_are_filled_in_once(template: str, arguments: str, said: str) -> 
         ("don't stop", ("don't", "stop")),
         ("a\\ b \"c d\" ''", ("a b", "c d", "")),
         ('look @"my file.txt":3-4 "and here"', ("look", '@"my file.txt":3-4', "and here")),
+        ("a 'b c", ("a", "'b", "c")),
+        ("1 2 3 4 5 6 7 8 9 10", tuple("123456789")),
         ("", ()),
     ],
 )
 def test_arguments_are_quoted_as_in_a_shell(arguments: str, singles: tuple[str, ...]) -> None:
     assert split(arguments) == singles
+
+
+@given(st.text(alphabet=" \t\n\xa0ab'\"\\$@", max_size=40).filter(lambda text: '@"' not in text))
+def test_any_arguments_are_parted_as_python_parts_words_of_a_shell(arguments: str) -> None:
+    try:
+        words = shlex.split(arguments)
+    except ValueError:
+        return  # quotes that do not match, which may be so behind the last argument that has a place
+    assert split(arguments) == tuple(words[:9])
 
 
 def test_a_large_argument_said_often_is_refused_and_not_built() -> None:

@@ -69,6 +69,15 @@ def test_what_made_room_stays_away_and_the_beginning_changes_seldom(found: list[
     assert changes <= 2 * sum(found) / (FEW.total / 2) + len(found) / (FEW.count / 2)
 
 
+@pytest.mark.parametrize(("size", "places"), [(10, [6, 10, 14, 18]), (250, [4, 7, 10, 13, 16, 19])])
+def test_half_of_the_images_make_room_at_once(size: int, places: list[int]) -> None:
+    """Too many of them, and too large ones: the cache is lost once for several new images."""
+    transcript = look(*[size] * 20)
+    requests = [sent(transcript[:n], FEW) for n in range(1, 21)]
+    changed = [n for n, (before, after) in enumerate(pairwise(requests), 1) if after[:n] != before]
+    assert changed == places
+
+
 def test_in_a_crowd_images_that_are_too_large_for_one_go_all_at_once_and_stay_away() -> None:
     transcript = look(*[10] * 9)
     large = Sight(

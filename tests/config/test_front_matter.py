@@ -65,6 +65,7 @@ BOMB = "\n".join(
         ("a: 'open", "no YAML"),
         ("a: \x01", "no YAML"),
         ("a: " + "9" * 10_000, "cannot be read"),
+        ("a: [0x" + "f" * 10_000 + "]", "too large"),
         ("a: " + "x" * MAX_BYTES, "longer than"),
     ],
 )

@@ -28,6 +28,8 @@ from wire.home import Home
 from wire.runs import of_type, run_events
 from wire.scripts import reply, tool
 
+from agentd.agent.request import NO_IMAGE
+
 SIDES = {"openai-chat": 2048, "openai-responses": 2048, "anthropic": 2000, "gemini": 3072}
 
 
@@ -241,6 +243,22 @@ def test_a_model_that_sees_nothing_is_told_so(all_stages: dict[str, Stage]) -> N
     assert 'the model "at-openai-chat/blind" takes no images' in result["content"][0]["text"]
     error = stage.daemon.refused("agentd/prompt", chat.prompt_params([block(picture())]))
     assert error["message"] == '/prompt/0: model "at-openai-chat/blind" takes no images'
+
+
+def test_a_session_with_images_goes_on_with_a_model_that_sees_none_and_comes_back(stage: Stage) -> None:
+    chat = stage.chat(read("x.png"), reply("I see"))
+    (chat.root / "x.png").write_bytes(picture(form="JPEG"))
+    chat.run([{"type": "text", "text": "Look"}, block(picture())])
+    before = seen(stage)
+    assert len(before) == 2
+    chat.daemon.call("agentd/session/update", {"sessionId": chat.id, "model": f"at-{stage.api}/blind"})
+    stage.server.push(reply("I take your word for it"))
+    assert chat.run("And now?")["text"] == "I take your word for it"
+    assert seen(stage) == []
+    assert json.dumps(stage.server.requests[-1].body).count(NO_IMAGE) == 2
+    chat.daemon.call("agentd/session/update", {"sessionId": chat.id, "model": stage.model})
+    stage.assert_goes_on(chat)
+    assert seen(stage) == before
 
 
 # --- other daemons ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from sessions.session_home import calling, home, prompt, tool_call
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import ImageContent, ResourceContent, TextContent
 from agentd.protocol.methods import SessionUpdateParams
-from agentd.sessions.export import _closed
+from agentd.sessions.export import closed
 from agentd.sessions.prompts import title_of_blocks
 from agentd.tools.base import ToolResult
 
@@ -143,4 +143,4 @@ async def test_a_deleted_session_is_gone_with_its_run_and_its_files(tmp_path: Pa
     ],
 )  # fmt: skip
 def test_a_code_block_that_was_cut_ends_with_what_was_said(said: str, end: str | None) -> None:
-    assert _closed(said) == (said if end is None else f"{said}\n{end}")
+    assert closed(said) == (said if end is None else f"{said}\n{end}")

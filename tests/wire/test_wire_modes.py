@@ -143,3 +143,22 @@ def test_full_is_allowed_by_the_configuration(home: Home) -> None:
     home.config.write_text("allow_full = true\n")
     daemon = home.start()
     assert outcome_of(*asking(daemon, home, COMMAND, "full")) == ALLOWED
+
+
+def test_trust_that_is_given_acts_at_the_next_turn_also_where_the_user_steers_meanwhile(home: Home) -> None:
+    two = reply(*(tool("write_file", {"file_path": f"{n}.txt", "content": n}, f"c-{n}") for n in "ab"))
+    daemon = home.start("--allow-full", options={"permission": True})
+    chat = Chat(daemon, home.workspace(), model=home.script(two, reply("done")), mode="full")
+    prompt = chat.start()
+    first = question(chat)
+    since = len(daemon.messages)
+    daemon.notify("agentd/trust/didChange", {"trusted": True})
+    steer = chat.start("this too", whenBusy="steer")
+    chat.event("queue_changed")
+    daemon.answer(first, {"optionId": "reject_once"})
+    second = daemon.asked(ASK, since)
+    assert second["params"]["toolCallId"] == "c-b", "it belongs to the turn in which there was no trust"
+    daemon.answer(second, {"optionId": "reject_once"})
+    assert chat.result(prompt)["text"] == "done"
+    assert chat.result(steer)["outcome"] == "steered"
+    assert list(chat.root.iterdir()) == []

@@ -501,6 +501,16 @@ def test_the_users_folder_of_commands_may_lie_elsewhere_but_no_file_may_lead_out
     assert [name for name, each in listed(daemon, root).items() if each["source"] == "user"] == ["fix"]
 
 
+@pytest.mark.parametrize("argument", ["x" * 3_000_000, "x " * 1_500_000, "'x\" " * 700_000])
+def test_arguments_as_long_as_a_log_file_hold_nobody_up(home: Home, argument: str) -> None:
+    users(home, "first.md", "First: $1")
+    daemon = home.start()
+    chat = Chat(daemon, home.workspace(), model=home.script(reply("one")))
+    prompt = chat.start([command("first", argument)])
+    assert daemon.serves()
+    assert chat.result(prompt)["text"] == "one"
+
+
 def test_too_long_an_expansion_is_refused(home: Home) -> None:
     users(home, "bomb.md", "$ARGUMENTS" * 5000)
     chat = Chat(home.start(), home.workspace(), model=home.script())
@@ -508,3 +518,68 @@ def test_too_long_an_expansion_is_refused(home: Home) -> None:
     refused = chat.daemon.refused("agentd/prompt", params)
     assert refused["message"].startswith("/prompt/0/arguments: ")
     assert chat.daemon.serves()
+
+
+def test_words_that_nobody_sees_are_left_out_of_a_template(home: Home) -> None:
+    users(home, "fix.md", "Fix\U000e0069\U000e0067\U000e006e it.")
+    chat = Chat(home.start(), home.workspace(), model=home.script(reply("one")))
+    chat.run([command("fix")])
+    assert said(home) == ["Fix[3 invisible characters left out] it."]
+
+
+def test_what_a_list_of_commands_shows_steers_no_terminal_and_hides_nothing(home: Home) -> None:
+    users(home, "a.md", '---\ndescription: "\\e[31mred \\u202eback"\nargument-hint: "\\u202ex"\n---\nx')
+    users(home, "b.md", "\u202e\n# \x1b[2JSay it")
+    daemon, root = home.start(), home.workspace()
+    found = listed(daemon, root)
+    assert (found["a"]["description"], found["a"]["argumentHint"]) == ("[31mred back", "x")
+    assert found["b"]["description"] == "[2JSay it"
+
+
+def test_a_number_too_large_to_be_written_is_a_problem_and_no_end(home: Home) -> None:
+    root = home.workspace()
+    projects(root, "big.md", f"---\ndescription: 0x{'f' * 20_000}\n---\nx")
+    users(home, "good.md", "Good.")
+    daemon = home.start(folders=[root])
+    assert "good" in listed(daemon, root)
+    assert "big" not in listed(daemon, root)
+    assert any("big.md:2: a number is too large" in each for each in problems(daemon))
+    assert "/good" in ran(Chat(daemon, root, model=home.script()), "help")["text"]
+
+
+def test_a_long_export_is_cut_and_says_where_all_of_it_is(home: Home) -> None:
+    chat = Chat(home.start(), home.workspace(), model=home.script(reply("done")))
+    chat.run("```\n" + "word " * 60_000)
+    exported = ran(chat, "export")["text"]
+    assert len(exported) < 201_000
+    assert exported.endswith(f"`agentd sessions export {chat.id}` gives all of it.")
+    assert exported.split("\n\n")[-2].endswith("\n```"), "an open code block does not swallow the last word"
+    whole = chat.daemon.call("agentd/session/export", {"sessionId": chat.id})["text"]
+    assert len(whole) > 300_000
+
+
+def test_a_queued_command_whose_daemon_is_killed_as_it_begins_is_told_not_to_have_run(home: Home) -> None:
+    users(home, "fix.md", "Fix it.")
+    daemon = home.start()
+    gate = reply(tool("write_file", {"file_path": "a.txt", "content": "x"}))
+    chat = Chat(daemon, home.workspace(), model=home.script(gate, reply("one"), reply("two")), mode="ask")
+    first = chat.start("first")
+    asked = daemon.asked("agentd/permission/request")
+    queued = chat.start([command("fix", "now")], whenBusy="queue", promptId="queued")
+    chat.event("queue_changed")
+    daemon.answer(asked, {"optionId": "allow_once"})
+    chat.result(first)
+    chat.result(queued)
+    daemon.kill()
+    (journal,) = home.data.rglob(f"{chat.id}.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    begun = next(n for n, line in enumerate(lines) if b'"agent_start"' in line and b'"queued"' in line)
+    journal.write_bytes(b"".join(lines[: begun + 1]))
+    chat.daemon = home.start()
+    before = chat.run([command("fix", "now")], promptId="queued")
+    assert before["stopReason"] == "interrupted"
+    chat.run("go on", promptId="after", model=home.script(reply("x"), reply("y")))
+    told = said(home)
+    assert told[1:] == [
+        "/fix now\n[This command was not run: the daemon stopped before it was read.]", "go on"
+    ]  # fmt: skip

@@ -340,3 +340,92 @@ def test_what_the_model_is_shown_reaches_no_client_by_any_way(home: Home) -> Non
     for method in ("get", "attach", "export", "fork"):
         chat.daemon.call(f"agentd/session/{method}", {"sessionId": chat.id})
     assert "canary-of-the-file" not in json.dumps([*daemon.messages, *chat.daemon.messages])
+
+
+UNSEEN = "\U000e0069\U000e0067\U000e006e" + "".join(chr(0xFE00 + n) for n in range(8))
+"""Letters of a second ASCII without a shape, and variations that no letter has."""
+
+
+def test_words_that_nobody_sees_are_shown_to_no_model(home: Home) -> None:
+    root = home.workspace(note_txt=f"plain{UNSEEN}\n")
+    sent = {"type": "resource", "uri": "untitled:1", "text": f"sent{UNSEEN}"}
+    chat = Chat(home.start(), root, model=home.script(reply("ok")))
+    chat.run(about(refer(root / "note.txt"), sent))
+    of_file, of_editor = shown(home)
+    assert "plain[3 invisible characters left out][8 invisible" in of_file
+    assert "sent[3 invisible characters left out][8 invisible" in of_editor
+    assert not set(UNSEEN) & set("".join(shown(home)))
+
+
+def test_what_the_user_says_to_a_secret_is_told_to_the_model_for_good(home: Home) -> None:
+    root = with_secret(home)
+    (root / "server.pem").write_text("hidden-in-pem\n")
+    daemon = home.start()
+    chat = Chat(daemon, root, model=home.script(reply("ok"), reply("more")), mode="ask")
+    request = chat.start(about(refer(root / ".env"), refer(root / "server.pem")))
+    first = question(chat)
+    since = len(daemon.messages)
+    daemon.answer(first, {"optionId": "reject_once", "feedback": "look at .env.example"})
+    daemon.answer(daemon.asked(ASK, since), {"optionId": "reject_once"})
+    chat.result(request)
+    env, key = shown(home)
+    assert env.endswith("the user has not allowed to show it. They said: look at .env.example]")
+    assert key.endswith("the user has not allowed to show it]")
+    daemon.kill()
+    chat.daemon = home.start()
+    chat.run("again", promptId="after")
+    bodies = [request["messages"] for request in home.model_requests()]
+    assert bodies[1][0] == bodies[0][0]
+
+
+def test_the_next_secret_is_not_asked_about_where_the_answer_is_known_by_then(home: Home) -> None:
+    root = with_secret(home)
+    (root / "server.pem").write_text("hidden-in-pem\n")
+    daemon = home.start("--allow-full")
+    chat = Chat(daemon, root, model=home.script(reply("ok")), mode="ask")
+    request = chat.start(about(refer(root / ".env"), refer(root / "server.pem")))
+    question(chat)
+    daemon.call("agentd/session/update", {"sessionId": chat.id, "mode": "full"})
+    assert chat.result(request)["text"] == "ok"
+    assert "hidden-in-env" in shown(home)[0]
+    assert "hidden-in-pem" in shown(home)[1]
+    assert daemon.count(lambda message: message.get("method") == ASK) == 1
+    ends = [p["event"] for p in chat.notifications() if p["event"]["type"] == "permission_resolved"]
+    assert [(end["outcome"], end["by"]) for end in ends] == [("allowed", "rule")] * 2
+    assert_well_formed(chat.notifications())
+
+
+def test_where_the_user_looks_is_told_behind_what_a_prompt_refers_to(home: Home) -> None:
+    root = home.workspace(note_txt="one\n")
+    daemon = home.start(folders=[root])
+    chat = Chat(daemon, root, model=home.script(reply("ok"), reply("more")))
+    daemon.notify("agentd/focus", {"uri": (root / "note.txt").as_uri()})
+    chat.run(about(refer(root / "note.txt")))
+    of_file, focus = shown(home)
+    assert "    1 | one" in of_file
+    assert focus == "[In the editor the user looks at note.txt]"
+    assert [block["type"] for block in chat.get()["messages"][0]["content"]] == ["text", "resource", "text"]
+    daemon.notify("agentd/focus", {})
+    chat.run("more")
+    bodies = [request["messages"] for request in home.model_requests()]
+    assert bodies[1][0] == bodies[0][0], "where the user looked then stays as it was told"
+
+
+def test_what_is_referred_to_twice_is_shown_once(home: Home) -> None:
+    root = home.workspace(note_txt="one\ntwo\n")
+    chat = Chat(home.start(), root, model=home.script(reply("ok")))
+    note = root / "note.txt"
+    chat.run(about(refer(note), refer(note), refer(note, (2, 2)), refer(note, (2, 2))))
+    whole, part = shown(home)
+    assert "    1 | one" in whole
+    assert "note.txt, line 2" in part
+
+
+def test_a_prompt_that_refers_to_more_files_than_anybody_means_is_refused_by_its_place(home: Home) -> None:
+    root = home.workspace(note_txt="one\n")
+    chat = Chat(home.start(), root, model=home.script(reply("ok")))
+    blocks = about(*(refer(root / "note.txt", (n, n)) for n in range(1, 1002)))
+    refused = chat.daemon.refused("agentd/prompt", chat.prompt_params(blocks))
+    assert refused["data"]["kind"] == "invalidParams"
+    assert refused["message"].startswith("/prompt/1001: a prompt refers to at most 1000 files")
+    assert chat.run(blocks[:-1])["text"] == "ok"

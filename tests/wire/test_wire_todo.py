@@ -1,6 +1,7 @@
 """The to-do list over the wire: told as it changes, and there again after a `kill -9`."""
 
 from wire.chat import Chat
+from wire.harness import Json
 from wire.home import Home
 from wire.scripts import reply, tool
 
@@ -38,3 +39,30 @@ def test_the_list_is_told_inside_the_call_and_stands_in_readings_after_a_kill(ho
     }
     other.call("agentd/prompt", params)
     assert "[>] 2: mend" in str(home.model_requests("what is left?")[-1])
+
+
+def test_a_fork_has_the_list_of_its_place_in_the_history_and_changes_only_its_own(home: Home) -> None:
+    def write(what: str) -> Json:
+        return reply(tool("todo_write", {"items": [{"text": what, "status": "pending"}]}))
+
+    daemon = home.start()
+    model = home.script(write("first"), reply("a"), write("second"), reply("b"))
+    chat = Chat(daemon, home.workspace(), model=model, mode="plan")
+    chat.run("one")
+    place = chat.get()["messages"][-1]["messageId"]
+    chat.run("two")
+
+    def fork(**where: str) -> str:
+        made = daemon.call("agentd/session/fork", {"sessionId": chat.id, **where})
+        fork_id: str = made["session"]["sessionId"]
+        return fork_id
+
+    def todo(session: str) -> list[str]:
+        got = daemon.call("agentd/session/get", {"sessionId": session})
+        return [item["text"] for item in got["todo"]]
+
+    early, late = fork(messageId=place), fork()
+    assert (todo(early), todo(late)) == (["first"], ["second"])
+    script = home.script(write("third"), reply("c"))
+    daemon.call("agentd/prompt", {"sessionId": early, "prompt": "three", "model": script})
+    assert (todo(early), todo(chat.id)) == (["third"], ["second"])

@@ -1,6 +1,7 @@
 """Images are made small enough in a process of its own that no image can keep, or make large."""
 
 import os
+import signal
 from pathlib import Path
 
 import anyio
@@ -127,6 +128,20 @@ async def test_a_cancel_ends_the_work_at_once_and_leaves_no_process() -> None:
             tasks.start_soon(cancel)
             await shrunk(data, side=2900, size=10**8, types=ALL)
     assert scope.cancelled_caught
+    assert not workers()
+
+
+async def test_a_worker_that_is_killed_is_a_reason_and_no_end() -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def kill() -> None:
+            await anyio.to_thread.run_sync(until, workers, "the work begins")
+            for worker in workers():
+                os.kill(int(worker), signal.SIGKILL)
+
+        tasks.start_soon(kill)
+        with pytest.raises(NotShrunk, match="could not be decoded"):
+            await shrunk(noise(3000, 3000), side=2900, size=10**8, types=ALL)
     assert not workers()
 
 

@@ -185,6 +185,12 @@ def test_a_description_is_one_line_of_bounded_length(root: Path) -> None:
     assert "cut after 1024 characters" in messages(found)[-1]
 
 
+def test_words_that_nobody_sees_are_left_out_of_a_description(root: Path) -> None:
+    put(root / ".agentd/skills", "x", description="For\U000e0069\U000e0067\U000e006e x.")
+    (skill,) = find(root).projects
+    assert skill.description == "For[3 invisible characters left out] x."
+
+
 def test_more_skills_than_anybody_has_are_not_all_looked_at(root: Path) -> None:
     for number in range(MAX_SKILLS + 5):
         put(root / ".agentd/skills", f"s{number:04d}")
