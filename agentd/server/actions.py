@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentd.protocol.messages import Position, Range
+from agentd.protocol.text import visible, without_unseen
 from agentd.protocol.wire import Many, Wire, absent
 
-_COMMENT = re.compile(
-    r"^\s*(?:[^\w\s]{1,4}|rem|REM|dnl)\s*agentd:\s*(?P<words>\S.*?)\s*(?:\*/|-->|\*\)|#\}|--\]\]|-\}|\|#|%\})?\s*$"
-)
+_COMMENT = re.compile(r"\s*(?:[^\w\s]{1,4}|rem|REM|dnl)\s*agentd:(?P<words>.*)")
 """A line that is nothing but a comment, in whatever language, and asks agentd for something."""
+_CLOSERS = ("*/", "-->", "*)", "#}", "--]]", "-}", "|#", "%}")
+_MAX_WORDS = 1000
+"""A longer line is no order. It is read whenever the cursor moves, and may be one of somebody else's file."""
 
 _MAX_LINES = 400
 """So many lines of a selection are looked at for comments that ask."""
@@ -99,7 +101,8 @@ def _of_place(params: CodeActionParams, text: str | None) -> Iterator[Action]:
     uri, where, diagnostics = params.text_document.uri, params.range, params.context.diagnostics
     for line, words in asking_lines(text, where):
         at = Range(start=Position(line=line, character=0), end=Position(line=line + 1, character=0))
-        title = words if len(words) <= _TITLE else words[: _TITLE - 1].rstrip() + "…"
+        said = visible(words, kept="")
+        title = said if len(said) <= _TITLE else said[: _TITLE - 1].rstrip() + "…"
         target = Target(uri=uri, range=at)
         yield Action(f"agentd: {title}", "quickfix", "agentd.prompt", (words, target))
     if diagnostics:
@@ -131,8 +134,19 @@ def asking_lines(text: str | None, where: Range) -> list[tuple[int, str]]:
     if last > first and where.end.character == 0:
         last -= 1  # whole lines were selected
     lines = itertools.islice(io.StringIO(text, newline=None), first, min(last + 1, first + _MAX_LINES))
-    matches = ((first + number, _COMMENT.match(line)) for number, line in enumerate(lines))
-    return [(number, match["words"]) for number, match in matches if match is not None]
+    found = ((first + number, _asked(line)) for number, line in enumerate(lines))
+    return [(number, words) for number, words in found if words]
+
+
+def _asked(line: str) -> str | None:
+    """What a line asks for, without what closes the comment."""
+    match = _COMMENT.match(line)
+    if match is None:
+        return None
+    words = match["words"].strip()
+    closer = next((each for each in _CLOSERS if words.endswith(each)), "")
+    words = without_unseen(words.removesuffix(closer).rstrip())
+    return words if len(words) <= _MAX_WORDS else None
 
 
 def _around(diagnostics: Sequence[Diagnostic]) -> Range:
