@@ -133,8 +133,8 @@ _APP0, _APP1, _APP2, _APP14, _APP15, _COMMENT = 0xE0, 0xE1, 0xE2, 0xEE, 0xEF, 0x
 _SCAN, _END = 0xDA, 0xD9
 _NEXT_MARKER = re.compile(rb"\xff+[\x01-\xcf\xd8-\xfe]")
 _BEHIND_PIXELS = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
-"""Among pixels 0xff comes before 0x00 or a restart. One 0xff and not a run of them: where no marker follows, the
-search for a run would take the square of its length, and no other thread runs meanwhile."""
+"""Among pixels 0xff comes before 0x00 or a restart. One 0xff and not a run of them: where no marker follows,
+the search for a run would take the square of its length, and no other thread runs meanwhile."""
 
 
 def _jpeg_segments(data: bytes, *, header: bool = False) -> Iterator[tuple[int, int, int]]:

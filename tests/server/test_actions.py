@@ -136,7 +136,11 @@ def test_a_comment_is_an_action_under_its_own_words() -> None:
 
 def test_a_line_that_means_ill_is_read_once_and_is_no_order() -> None:
     """Trying each way to part it would take longer than anybody lives."""
-    for line in ("# agentd: a" + " " * 1_000_000 + "b", "# agentd: " + "*/ " * 500_000, "#" + " " * 1_000_000):
+    for line in (
+        "# agentd: a" + " " * 1_000_000 + "b",
+        "# agentd: " + "*/ " * 500_000,
+        "#" + " " * 1_000_000,
+    ):
         assert asking_lines(f"# agentd: x\n{line}\n", CURSOR) == []
 
 

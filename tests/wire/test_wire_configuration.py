@@ -48,6 +48,16 @@ def test_an_editor_that_is_to_be_asked_is_asked(home: Home) -> None:
     until(lambda: session(daemon, home)["mode"] == "ask", "what is set later counts")
 
 
+def test_an_answer_that_settings_have_overtaken_does_not_count(home: Home) -> None:
+    daemon = home.start(capabilities={"workspace": {"configuration": True}})
+    first = daemon.asked("workspace/configuration")
+    change(daemon, {"mode": "plan"})
+    until(lambda: session(daemon, home)["mode"] == "plan", "what is sent counts")
+    daemon.answer(first, [{"mode": "ask"}])
+    assert daemon.serves()
+    assert session(daemon, home)["mode"] == "plan"
+
+
 def test_an_editor_that_announces_nothing_is_asked_nothing(home: Home) -> None:
     daemon = home.start()
     daemon.notify("workspace/didChangeConfiguration", {"settings": None})
