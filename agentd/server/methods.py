@@ -32,7 +32,6 @@ from agentd.server.face import EditorFace
 from agentd.server.lifetime import Lifetime
 from agentd.server.progress import Progress, ProgressTokens, Token
 from agentd.server.trace import trace_level
-from agentd.sessions import built_in
 from agentd.sessions.conversation import LOOK_SECONDS
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
@@ -195,6 +194,8 @@ class Methods:
         self.house.check_mode(params.mode)
         words, default = look_up(blocks, root, self.house), self.connection.model_in(root)
         if words.built_in is not None:
+            from agentd.sessions import built_in
+
             built_in.check(words.built_in, self.house, default)
         else:
             self.engines.engine(params.model or words.model or default, params.effort)

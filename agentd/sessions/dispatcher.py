@@ -26,7 +26,6 @@ from agentd.protocol.methods import (
     SessionRewindParams,
     SessionRewindResult,
 )
-from agentd.sessions import built_in
 from agentd.sessions.compacting import Compacting
 from agentd.sessions.family import Family
 from agentd.sessions.ground import Ground
@@ -210,6 +209,8 @@ class Dispatcher:
         self._house.check_mode(params.mode)
         words = look_up(taken.blocks, self.root, self._house)
         if words.built_in is not None:
+            from agentd.sessions import built_in
+
             built_in.check(words.built_in, self._house, base.model)
             return words
         model = params.model or words.model or base.model

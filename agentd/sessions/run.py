@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import anyio.lowlevel
@@ -54,7 +54,6 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.methods import Partial, PromptParams, PromptResult
 from agentd.providers.base import Model
-from agentd.sessions.built_in import BuiltIn, Place
 from agentd.sessions.conversation import SessionConversation
 from agentd.sessions.family import KEPT, Delegations, Parentage
 from agentd.sessions.focus import focus_note
@@ -70,6 +69,9 @@ from agentd.workspace.checkpoints import Checkpoint
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import UriError, path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
+
+if TYPE_CHECKING:
+    from agentd.sessions.built_in import BuiltIn
 
 log = logging.getLogger(__name__)
 
@@ -113,8 +115,10 @@ class Run(SessionConversation):
         self._mode = params.mode if words.mode is None else stricter(params.mode or base.mode, words.mode)
         self._built_in: BuiltIn | None = None
         if words.built_in is not None:
-            place = Place(ground.root, ground.log, house, ground.checkpoints, ground.seen)
-            self._built_in = BuiltIn(words.built_in, place, self._compact)
+            from agentd.sessions import built_in  # no prompt of ordinary words needs it
+
+            place = built_in.Place(ground.root, ground.log, house, ground.checkpoints, ground.seen)
+            self._built_in = built_in.BuiltIn(words.built_in, place, self._compact)
             self._engine = self._built_in.engine
         else:
             model = params.model or words.model or base.model
