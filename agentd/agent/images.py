@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -20,7 +21,9 @@ from agentd.protocol.messages import AssistantMessage, ImageContent, Message, Te
 from agentd.providers.base import Model
 from agentd.providers.image_limits import ImageLimits
 from agentd.tools.images import NotShown, checked, for_model
-from agentd.workspace.image_form import ImageForm
+
+if TYPE_CHECKING:
+    from agentd.workspace.image_form import ImageForm
 
 REFUSED_IMAGE = "[There was an image here, which the model's server refused.]"
 MADE_ROOM = (
@@ -137,7 +140,7 @@ async def _fitted(encoded: str, limits: ImageLimits) -> Fitted | str:
     return Fitted(content, shown.side)
 
 
-def _decoded(encoded: str) -> tuple[bytes, ImageForm]:
+def _decoded(encoded: str) -> "tuple[bytes, ImageForm]":
     try:
         data = binascii.a2b_base64(encoded)
     except ValueError as error:

@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from agentd import __version__
 
 if TYPE_CHECKING:
+    from agentd.agent.commands import Catalogue
     from agentd.config.settings import ProviderSettings, Settings
     from agentd.protocol.methods import Problem
     from agentd.workspace.process import Processes
     from agentd.workspace.sandbox import Sandbox
-    from agentd.workspace.skills import Skill, Skills
+    from agentd.workspace.skills import Skills
 
 PACKAGES = ("anyio", "httpx", "jsonschema-rs", "lsprotocol", "pathspec", "pydantic", "pygls")
 PROBE_SECONDS = 5.0
@@ -43,17 +44,20 @@ def main(argv: list[str]) -> int:
     trust = Trust.of_user(os.environ, settings.trusted)
     skills = _skills(os.environ)
     is_trusted = trust.trusts(Path.cwd())
+    commands = _commands(os.environ, is_trusted)
     problems = [
         *settings.problems,
         *trust.problems(),
         *skills.problems(trusted=is_trusted),
+        *commands.problems,
         *_model_problems(settings, os.environ),
         *_data_problems(os.environ),
     ]
     _section("agentd", _versions())
     _section("configuration", _configuration(settings, os.environ))
     _section("sessions", _data(os.environ))
-    _section("skills", _listed(skills.loadable(trusted=is_trusted)))
+    _section("skills", _listed((skill.name, skill.folder) for skill in skills.loadable(trusted=is_trusted)))
+    _section("commands", _listed((f"/{each.name}", each.description) for each in commands.commands))
     _section("programs", _programs())
     import anyio
 
@@ -62,7 +66,7 @@ def main(argv: list[str]) -> int:
     problems += wanting
     if said.probe:
         answers = anyio.run(_probe, _concerned(settings, os.environ))
-        _section("providers", iter(answers.items()))
+        _section("providers", _listed(answers.items()))
         problems += [problem for problem in map(_unreachable, answers.items()) if problem is not None]
     _section("problems", _told(problems))
     return 1 if any(problem.severity == "error" for problem in problems) else 0
@@ -222,10 +226,21 @@ def _skills(environ: Mapping[str, str]) -> "Skills":
     return SkillFolders(skill_folders(environ)).find(Path(os.path.realpath(Path.cwd())))
 
 
-def _listed(skills: "Sequence[Skill]") -> Lines:
-    for skill in skills:
-        yield skill.name, str(skill.folder)
-    if not skills:
+def _commands(environ: Mapping[str, str], is_trusted: bool) -> "Catalogue":
+    """The commands of files that count in this folder."""
+    from agentd.agent.commands import Commands
+    from agentd.config.folders import config_file
+
+    folder = Path(os.path.realpath(Path.cwd()))
+    return Commands(folder, config_file(environ).parent, trusted=is_trusted).catalogue()
+
+
+def _listed(named: Iterable[tuple[str, object]]) -> Lines:
+    none = True
+    for name, value in named:
+        none = False
+        yield name, str(value)
+    if none:
         yield "none", ""
 
 

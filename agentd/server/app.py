@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -42,12 +43,14 @@ from agentd.sessions.store import Sessions
 from agentd.tools.builtin import builtin_tools
 from agentd.workspace import checkpoints
 from agentd.workspace.environment import command_environment
-from agentd.workspace.git import Git
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
 from agentd.workspace.skills import SkillFolders
 from agentd.workspace.spills import sweep
 from agentd.workspace.write_notes import WriteNotes
+
+if TYPE_CHECKING:
+    from agentd.workspace.git import Git
 
 log = logging.getLogger(__name__)
 
@@ -157,6 +160,12 @@ def _provider_opener(start: Start) -> Callable[[ProviderSettings, str | None, He
     return functools.partial(open_recorded, recording=Recording(start.recording, start.secrets))
 
 
+def _git(processes: Processes, sandbox: Sandbox, folder: Path) -> "Git":
+    from agentd.workspace.git import Git  # only for workspaces that are too large to be read
+
+    return Git(folder, processes, sandbox)
+
+
 async def _sweep(notes: WriteNotes, spills: Path, sessions: Path) -> None:
     """Remove what killed daemons have left; nobody waits for it."""
     await anyio.to_thread.run_sync(notes.sweep, abandon_on_cancel=True)
@@ -196,7 +205,7 @@ def _assemble(
         rules=rules,
         config_folder=config_file(os.environ).parent,
         skills=SkillFolders(skill_folders(os.environ)),
-        git=functools.partial(Git, processes=processes, sandbox=sandbox),
+        git=functools.partial(_git, processes, sandbox),
         checkpoint_bytes=settings.checkpoints.max_mb * 2**20,
     )
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")

@@ -8,6 +8,7 @@ later is shown by progress, messages and documents.
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -96,7 +97,7 @@ class Commands:
         document = await self.editor.document(path)
         sessions = [session for session in self.methods.sessions.opened if path.is_relative_to(session.root)]
         running = [session.session_id for session in sessions if session.prompts.run is not None]
-        asking = [question.request_id for session in sessions for question in session.pending]
+        asking = sorted(question.request_id for session in sessions for question in session.pending)
         text = document.text if document is not None else None
         client = self.methods.connection.client
         found = actions.actions(
@@ -221,14 +222,18 @@ class Commands:
     async def _answer(self, said: "_Arguments", kind: str) -> object:
         """`agentd.approve`, `agentd.reject`: `[requestId?]`; without one, the oldest question."""
         named = said.text(0)
-        for session in self.methods.sessions.opened:
-            for question in session.pending:
-                if named not in (None, question.request_id):
-                    continue
-                option = next((o for o in question.options if o.kind == kind), None)
-                answer = wire.PermissionAnswer(option_id=option.option_id if option is not None else "")
-                session.respond(question.request_id, answer)
-                return {"requestId": question.request_id}
+        asking = [
+            (question.request_id, question, session)
+            for session in self.methods.sessions.opened
+            for question in session.pending
+            if named in (None, question.request_id)
+        ]
+        if asking:
+            request_id, question, session = min(asking, key=itemgetter(0))  # ids are in order of time
+            option = next((o for o in question.options if o.kind == kind), None)
+            answer = wire.PermissionAnswer(option_id=option.option_id if option is not None else "")
+            session.respond(request_id, answer)
+            return {"requestId": request_id}
         what = "No question is open." if named is None else f'The question "{named}" is not open (any more).'
         raise RpcError("permissionClosed", what)
 

@@ -29,6 +29,7 @@ class EditorConfiguration:
         self._door = door
         self._connection = connection
         self._face = face
+        self._changes = 0
 
     async def begin(self) -> None:
         """Have the editor tell of changes, where it wants to be asked for that, and ask for what is set."""
@@ -44,10 +45,14 @@ class EditorConfiguration:
 
     async def take(self, settings: Any) -> None:
         """The settings have changed: to these, or to what the editor answers when it is asked."""
+        self._changes += 1
+        change = self._changes
         section = settings.get(SECTION) if isinstance(settings, dict) else None
         if section is None and _said(self.capabilities, "configuration"):
             answer = await self._ask("workspace/configuration", {"items": [{"section": SECTION}]})
             section = answer[0] if isinstance(answer, list) and answer else None
+            if change != self._changes:
+                return  # they have changed once more meanwhile, and that counts
         told = self._connection.editor_settings = editor_settings(section)
         for problem in told.problems:
             log.warning("%s", problem.message)

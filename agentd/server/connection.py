@@ -148,9 +148,13 @@ class Connection:
         return self._settings.permissions.stricter(self.workspace(root).rules)
 
     def model_in(self, root: Path) -> str | None:
-        """The model of new sessions: the client's, else the workspace's, else the user's."""
+        """The model of new sessions: the client's, else the workspace's, else the user's.
+
+        Settings of the editor may come from a file of the workspace: they choose only where that is trusted.
+        """
+        set_there = self.editor_settings.model if self.trusts(root) else None
         chosen = self.options.model if self.options is not None else None
-        return self.editor_settings.model or chosen or self.workspace(root).model or self._settings.model
+        return set_there or chosen or self.workspace(root).model or self._settings.model
 
     def mode_in(self, root: Path) -> Mode:
         """The mode of new sessions; a workspace can only make it stricter."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agentd.agent.host import Engine
 from agentd.config.checker_settings import Checker
@@ -20,11 +20,13 @@ from agentd.sessions.face import Face
 from agentd.tools.base import Toolbox
 from agentd.workspace.checkpoints import MOST_BYTES
 from agentd.workspace.editor import Editor
-from agentd.workspace.git import Git
 from agentd.workspace.sandbox import Sandbox
 from agentd.workspace.skills import SkillFolders
 from agentd.workspace.write_notes import WriteNotes
 from agentd.workspace.writers import Writers
+
+if TYPE_CHECKING:
+    from agentd.workspace.git import Git
 
 
 class Engines(Protocol):
@@ -121,7 +123,7 @@ class House:
     rules: RuleStore | None = None
     config_folder: Path | None = None
     skills: SkillFolders = field(default_factory=SkillFolders)
-    git: Callable[[Path], Git] | None = None
+    git: "Callable[[Path], Git] | None" = None
     checkpoint_bytes: int = MOST_BYTES
     writers: Writers = field(default_factory=Writers)
     gives_skills: bool = True  # whether the model may load skills, where there are any

@@ -9,7 +9,6 @@ from agentd.protocol.messages import ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
 from agentd.tools.findings import listed
 from agentd.tools.targets import MAX_RESULT_BYTES, argument, place_of, refusal
-from agentd.workspace.checkers import CheckerError, check
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
@@ -85,6 +84,8 @@ class Diagnostics:
         return ToolResult.error(text) if failures and not found else ToolResult.text(text)
 
     async def _check(self, context: ToolContext) -> tuple[dict[Path, Sequence[Diagnostic]], list[str]]:
+        from agentd.workspace.checkers import CheckerError, check  # only where nobody else tells
+
         found: dict[Path, list[Diagnostic]] = {}
         failures = []
         for checker in context.checkers:

@@ -1,13 +1,16 @@
 """Images as a model can see them: within what its server takes, upright, and without metadata."""
 
 import base64
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from agentd.protocol.messages import ImageContent
 from agentd.providers.image_limits import ImageLimits
-from agentd.workspace.image_form import UPRIGHT, BadImage, ImageForm, form_of, without_metadata
 from agentd.workspace.shrinking import INSTALL, MAX_BYTES, MAX_PIXELS, NotShrunk, can_shrink, shrunk
+
+if TYPE_CHECKING:  # imported where there is an image
+    from agentd.workspace.image_form import ImageForm
 
 TOO_LARGE = f"it is larger than {MAX_BYTES // 2**20} MB"
 
@@ -16,8 +19,10 @@ class NotShown(Exception):
     """An image that cannot be shown to a model. The message is a sentence about it, without its end."""
 
 
-def checked(data: bytes) -> ImageForm | None:
+def checked(data: bytes) -> "ImageForm | None":
     """What an image is; None where it is none. Raises `NotShown` for one that nobody should decode."""
+    from agentd.workspace.image_form import BadImage, form_of
+
     try:
         form = form_of(data)
     except BadImage as error:
@@ -32,7 +37,7 @@ def checked(data: bytes) -> ImageForm | None:
     return form
 
 
-def lack(form: ImageForm, size: int, limits: ImageLimits) -> str | None:
+def lack(form: "ImageForm", size: int, limits: ImageLimits) -> str | None:
     """Why a server does not take an image of `size` bytes as it is; None where it does."""
     if form.mime_type not in limits.types:
         return f"it is a {form.name} image, which the model does not take"
@@ -46,12 +51,14 @@ def lack(form: ImageForm, size: int, limits: ImageLimits) -> str | None:
     return None
 
 
-async def for_model(data: bytes, form: ImageForm, limits: ImageLimits) -> tuple[ImageContent, ImageForm]:
+async def for_model(data: bytes, form: "ImageForm", limits: ImageLimits) -> "tuple[ImageContent, ImageForm]":
     """The image as a server with these limits takes it, and what it is then.
 
     Where the server takes it as it is, only its metadata go. Without Pillow nothing else can be shown. Raises
     `NotShown`.
     """
+    from agentd.workspace.image_form import UPRIGHT
+
     why = lack(form, len(data), limits)
     mime_type = form.mime_type
     if can_shrink() and (why or form.side > limits.side or form.orientation != UPRIGHT):
@@ -66,7 +73,9 @@ async def for_model(data: bytes, form: ImageForm, limits: ImageLimits) -> tuple[
     return await anyio.to_thread.run_sync(_content, mime_type, data, abandon_on_cancel=True)
 
 
-def _content(mime_type: str, data: bytes) -> tuple[ImageContent, ImageForm]:
+def _content(mime_type: str, data: bytes) -> "tuple[ImageContent, ImageForm]":
+    from agentd.workspace.image_form import BadImage, without_metadata
+
     form = checked(data)
     assert form is not None
     try:

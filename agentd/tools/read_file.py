@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agentd.protocol.messages import ReadDetails, ReadSubject, TextContent, ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
@@ -21,13 +21,15 @@ from agentd.tools.targets import (
 from agentd.workspace import files
 from agentd.workspace.editor import OpenDocument
 from agentd.workspace.held import as_saved
-from agentd.workspace.image_form import ImageForm
 from agentd.workspace.names import Found
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import digest
 from agentd.workspace.shrinking import INSTALL, can_shrink
 from agentd.workspace.spills import SpilledLines
 from agentd.workspace.text import BinaryContent, Text, decode, lines_of, visible
+
+if TYPE_CHECKING:
+    from agentd.workspace.image_form import ImageForm
 
 _LINES = 2_000
 _MAX_LINE = 2_000  # characters
@@ -154,7 +156,7 @@ class _Content:
 @dataclass(frozen=True)
 class _Image:
     data: bytes
-    form: ImageForm
+    form: "ImageForm"
 
 
 def _content(place: Place, document: OpenDocument | None) -> _Content | _Image:
@@ -176,7 +178,7 @@ def _content(place: Place, document: OpenDocument | None) -> _Content | _Image:
     return _Content(lines_of(text.text), digest(data))
 
 
-def _image_form(place: Place, data: bytes) -> ImageForm | None:
+def _image_form(place: Place, data: bytes) -> "ImageForm | None":
     """What image the file is, by its bytes; None where it is none. Raises WorkspaceError for a bad one."""
     try:
         return checked(data)

@@ -74,10 +74,7 @@ async def check(
         raise CheckerError(f"{checker.name} did not run: {error}") from error
     if result.timed_out:
         raise CheckerError(f"{checker.name} was stopped after {checker.timeout_s} s.")
-    text = result.text
-    if result.truncated:
-        text = await anyio.to_thread.run_sync(_whole, checker, spill, abandon_on_cancel=True)
-    return _read(checker, root, text, result)
+    return await anyio.to_thread.run_sync(_read, checker, root, result, spill, abandon_on_cancel=True)
 
 
 def _whole(checker: Checker, spill: Spill | None) -> str:
@@ -86,17 +83,18 @@ def _whole(checker: Checker, spill: Spill | None) -> str:
     return spill.path.read_bytes().decode("utf-8", "replace")
 
 
-def _read(checker: Checker, root: Path, text: str, result: CommandResult) -> Found:
-    try:
-        findings = list(_READERS[checker.format](text))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckerError(_odd(checker, text, result)) from error
-    if not findings and result.exit_code != 0:
-        raise CheckerError(_odd(checker, text, result))
+def _read(checker: Checker, root: Path, result: CommandResult, spill: Spill | None) -> Found:
+    """What it printed, understood. Blocks: it may be megabytes, and each path is looked up."""
+    text = _whole(checker, spill) if result.truncated else result.text
     found: Found = {}
-    for finding in findings:
-        path = Path(os.path.realpath(root / finding.file))
-        found.setdefault(path, []).append(_diagnostic(finding, checker.name))
+    try:
+        for finding in _READERS[checker.format](text):
+            path = Path(os.path.realpath(root / finding.file))
+            found.setdefault(path, []).append(_diagnostic(finding, checker.name))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CheckerError(_odd(checker, text, result)) from error
+    if not found and result.exit_code != 0:
+        raise CheckerError(_odd(checker, text, result))
     return found
 
 

@@ -20,15 +20,18 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentd.workspace import files
 from agentd.workspace.beneath import directory, open_directory
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, FileState, Parts, same_content, state_from, state_of
 from agentd.workspace.files import Snapshot
-from agentd.workspace.git_index import Index, UnknownIndex, read_index
 from agentd.workspace.ignore import Walk
 from agentd.workspace.paths import Place, WorkspaceError
+
+if TYPE_CHECKING:
+    from agentd.workspace.git_index import Index
 
 log = logging.getLogger(__name__)
 
@@ -204,7 +207,9 @@ def _statuses(root_fd: int, walk: "_Walk", deadline: float, *, with_git: bool) -
     return found
 
 
-def _index(root: Path, statuses: Iterable[Parts]) -> Index:
+def _index(root: Path, statuses: Iterable[Parts]) -> "Index":
+    from agentd.workspace.git_index import UnknownIndex, read_index  # only for what is too much to be read
+
     try:
         return read_index(root, [parts for parts in statuses if parts[-1] == ".gitattributes"])
     except UnknownIndex as error:

@@ -131,7 +131,10 @@ def _bare_png(data: bytes) -> bytes:
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _APP0, _APP1, _APP2, _APP14, _APP15, _COMMENT = 0xE0, 0xE1, 0xE2, 0xEE, 0xEF, 0xFE
 _SCAN, _END = 0xDA, 0xD9
-_NEXT_MARKER = re.compile(rb"\xff+[\x01-\xcf\xd8-\xfe]")  # among pixels 0xff comes before 0x00 or a restart
+_NEXT_MARKER = re.compile(rb"\xff+[\x01-\xcf\xd8-\xfe]")
+_BEHIND_PIXELS = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
+"""Among pixels 0xff comes before 0x00 or a restart. One 0xff and not a run of them: where no marker follows,
+the search for a run would take the square of its length, and no other thread runs meanwhile."""
 
 
 def _jpeg_segments(data: bytes, *, header: bool = False) -> Iterator[tuple[int, int, int]]:
@@ -157,7 +160,7 @@ def _jpeg_segments(data: bytes, *, header: bool = False) -> Iterator[tuple[int, 
                 raise BadImage("the JPEG image is cut off")
             return
         if marker == _SCAN:
-            following = _NEXT_MARKER.search(data, end)
+            following = _BEHIND_PIXELS.search(data, end)
             if following is None:
                 raise BadImage("the JPEG image is cut off")
             end = following.start()

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -17,9 +18,11 @@ from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Difference, Looks, Picture, TooLarge
 from agentd.workspace.file_states import Change, FileState, state_of
 from agentd.workspace.files import Snapshot
-from agentd.workspace.git import Git, GitError
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.writers import Writers
+
+if TYPE_CHECKING:  # most workspaces are small enough without it
+    from agentd.workspace.git import Git
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +47,7 @@ class PromptCheckpoint:
     looks: Looks = field(default_factory=Looks)
     tell: Callable[[str], None] = log.warning
     hidden: Path | None = None
-    git: Git | None = None
+    git: "Git | None" = None
     writers: Writers = field(default_factory=Writers)
 
     @contextmanager
@@ -125,6 +128,8 @@ class PromptCheckpoint:
         return self.looks.last
 
     async def _has_git(self) -> bool:
+        from agentd.workspace.git import GitError
+
         try:
             return self.looks.needs_git or (self.git is not None and await self.git.top() is not None)
         except GitError as error:
@@ -156,10 +161,13 @@ class PromptCheckpoint:
         olds = (each.old for each in found)
         wanted = {old.blob: old.status.st_size for old in olds if old is not None and old.blob}
         blobs: dict[str, bytes] = {}
+        if self.git is None or not wanted:
+            return blobs
+        from agentd.workspace.git import GitError
+
         for ids in _batches(wanted):
             try:
-                if self.git is not None:
-                    blobs |= await self.git.blobs(ids, limit=2 * _BATCH_BYTES)
+                blobs |= await self.git.blobs(ids, limit=2 * _BATCH_BYTES)
             except GitError as error:
                 log.warning("what files were before a command is not known: %s", error)
         return blobs

@@ -197,6 +197,29 @@ def test_the_doctor_lists_skills_and_tells_what_is_wrong_with_some(
     assert re.search(r"^  images +with pillow ", out, re.MULTILINE)
 
 
+def test_the_doctor_lists_commands_and_tells_what_is_wrong_with_some(
+    config: Path, own: dict[str, str], tmp_path: Path
+) -> None:
+    config.write_text("")
+    root = tmp_path / "workspace"
+    for file, text in {
+        config.parent / "commands/mine.md": "Do mine.",
+        config.parent / "commands/broken.md": "---\nmode: fast\n---\nDo it.",
+        root / ".agentd/commands/git/theirs.md": "Do theirs.",
+    }.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    code, out, _ = run("doctor", env=own, cwd=root)
+    assert code == 0
+    assert re.search(r"^  /mine +Do mine\.$", out, re.MULTILINE)
+    assert "/git:theirs" not in out
+    assert f"{root / '.agentd/commands'} is not read: the workspace is not trusted." in out
+    assert re.search(rf"warning +{re.escape(str(config.parent / 'commands/broken.md'))}", out)
+    config.write_text(f'trusted = ["{root}"]')
+    _, out, _ = run("doctor", env=own, cwd=root)
+    assert re.search(r"^  /git:theirs +Do theirs\.$", out, re.MULTILINE)
+
+
 def test_the_doctor_tells_problems_by_line_and_by_its_exit_code(config: Path, own: dict[str, str]) -> None:
     config.write_text('\nmdoe = "edit"\n')
     code, out, _ = run("doctor", env=own)

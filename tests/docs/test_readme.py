@@ -1,4 +1,4 @@
-"""What the README shows runs as it stands."""
+"""What the README and the pages behind it show runs as it stands."""
 
 import os
 import re
@@ -15,10 +15,26 @@ from agentd.config.settings import load
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
+PAGES = [
+    ROOT / name
+    for name in (
+        "README.md",
+        "agentd/agent/README.md",
+        "agentd/config/README.md",
+        "agentd/permissions/README.md",
+        "editors/README.md",
+    )
+]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What `#` in a link can lead to: the headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 @pytest.fixture
@@ -80,14 +96,28 @@ def test_the_configuration_example_is_one_without_problems(tmp_path: Path) -> No
     assert settings.providers["local"].models["qwen3-coder"].max_output == 8192
 
 
-def test_the_example_of_rules_is_one_without_problems(tmp_path: Path) -> None:
+def test_every_example_of_configuration_is_one_without_problems(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
-    (example,) = [block for block in blocks("toml") if "[permissions]" in block]
-    config.write_text(example)
-    settings = load({"AGENTD_CONFIG": str(config)})
-    assert settings.problems == ()
-    rules = settings.permissions
-    assert (len(rules.deny), len(rules.ask), len(rules.allow)) == (2, 1, 2)
+    seen = set()
+    for page in PAGES[:-1]:  # an editor's own configuration is not agentd's
+        for block in blocks("toml", page.read_text("utf-8")):
+            alone = "[providers.local]" not in block and "providers.local" in block
+            server = '[providers.local]\napi = "openai-chat"\nbase_url = "http://127.0.0.1:1/v1"\n'
+            config.write_text(server + block if alone else block)
+            assert load({"AGENTD_CONFIG": str(config)}).problems == (), block
+            seen |= tomllib.loads(block).keys()
+    assert seen >= {"providers", "permissions", "sandbox", "environment", "compaction", "checkpoints"}
+    assert seen >= {"subagents", "checkers", "retention_days"}
+
+
+def test_the_example_of_a_command_is_one_without_problems(tmp_path: Path) -> None:
+    from agentd.agent.commands import Commands
+
+    (tmp_path / "commands").mkdir()
+    (example,) = blocks("markdown", (ROOT / "agentd/agent/README.md").read_text("utf-8"))
+    (tmp_path / "commands/review.md").write_text(example)
+    command = Commands(tmp_path / "project", tmp_path, trusted=False).find("review")
+    assert (command.description, command.mode, command.problems) == ("Review a change", "plan", ())
 
 
 def test_the_readme_names_every_tool_and_no_other() -> None:
@@ -111,9 +141,13 @@ def test_the_readme_names_every_built_in_provider_and_no_other() -> None:
     assert re.findall(r"`(\w+)`", said) == list(BUILT_IN)
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8")):
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
 
 
 def test_the_two_commands_are_those_of_the_project_file() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import agentd.protocol
-from agentd.protocol.capabilities import METHODS, NOTIFICATIONS
+from agentd.protocol.capabilities import FEATURES, METHODS, NOTIFICATIONS
 from agentd.protocol.errors import KINDS
 from agentd.protocol.frames import FrameReader, encode
+from agentd.protocol.schema import json_schema
 
 REFERENCE = Path(agentd.protocol.__file__).with_name("README.md")
 ANYTHING = "…"
@@ -97,3 +98,10 @@ def test_the_reference_names_no_error_kind_that_there_is_not() -> None:
     }
     assert named <= set(KINDS)
     assert {"noModel", "storage", "sessionLocked"} <= named
+
+
+def test_every_feature_and_every_field_of_the_wire_is_told() -> None:
+    fields = {name for each in json_schema()["$defs"].values() for name in each.get("properties", {})}
+    assert "rawArguments" in fields
+    text = REFERENCE.read_text("utf-8")
+    assert [name for name in sorted(fields | FEATURES.keys()) if not re.search(rf"\b{name}\b", text)] == []

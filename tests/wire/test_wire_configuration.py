@@ -48,6 +48,16 @@ def test_an_editor_that_is_to_be_asked_is_asked(home: Home) -> None:
     until(lambda: session(daemon, home)["mode"] == "ask", "what is set later counts")
 
 
+def test_an_answer_that_settings_have_overtaken_does_not_count(home: Home) -> None:
+    daemon = home.start(capabilities={"workspace": {"configuration": True}})
+    first = daemon.asked("workspace/configuration")
+    change(daemon, {"mode": "plan"})
+    until(lambda: session(daemon, home)["mode"] == "plan", "what is sent counts")
+    daemon.answer(first, [{"mode": "ask"}])
+    assert daemon.serves()
+    assert session(daemon, home)["mode"] == "plan"
+
+
 def test_an_editor_that_announces_nothing_is_asked_nothing(home: Home) -> None:
     daemon = home.start()
     daemon.notify("workspace/didChangeConfiguration", {"settings": None})
@@ -73,6 +83,14 @@ def test_what_is_wrong_in_the_settings_is_a_problem(home: Home, section: Json, n
     change(daemon, section)
     until(lambda: named in str(daemon.call("agentd/status")["problems"]), "the problem is told")
     assert session(daemon, home)["mode"] == "ask"
+
+
+def test_settings_choose_no_model_in_a_workspace_that_is_not_trusted(home: Home) -> None:
+    home.config.write_text('model = "scripted/demo"\n')
+    daemon = home.start(options={"trusted": False})
+    change(daemon, {"model": "local/coder", "mode": "plan"})
+    made = daemon.call("agentd/session/new", {"workspaceUri": home.workspace().as_uri()})["session"]
+    assert (made["model"], made["mode"]) == ("scripted/demo", "plan")
 
 
 def test_settings_loosen_nothing(home: Home) -> None:

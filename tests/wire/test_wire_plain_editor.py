@@ -214,6 +214,22 @@ def test_a_question_is_answered_by_a_command(home: Home, command: str, outcome: 
     assert refused(daemon, command)["data"]["kind"] == "permissionClosed"
 
 
+def test_of_the_questions_of_several_sessions_the_oldest_is_answered(home: Home) -> None:
+    calls = [reply(tool("bash", {"command": f"touch {name}"})) for name in ("older", "newer")]
+    daemon, root = plain_editor(home, reply("one"), *calls, reply("done"))
+    first = execute(daemon, "agentd.prompt", "go")["sessionId"]
+    message(daemon, "one")
+    execute(daemon, "agentd.newSession")
+    execute(daemon, "agentd.prompt", "go")
+    daemon.asked("window/showMessageRequest")
+    since = len(daemon.messages)
+    daemon.call("agentd/prompt", {"sessionId": first, "prompt": "go", "wait": "accepted"})
+    daemon.asked("window/showMessageRequest", since)
+    execute(daemon, "agentd.approve")
+    until((root / "older").exists, "the older command runs")
+    assert not (root / "newer").exists()
+
+
 def test_the_menu_offers_the_open_question_and_the_running_prompt(home: Home) -> None:
     daemon, root = plain_editor(
         home, reply(tool("bash", {"command": "touch made"})), reply("done"), a_py="x\n"
