@@ -120,7 +120,8 @@ class Run(SessionConversation):
             model = params.model or words.model or base.model
             self._engine = house.engines.engine(model, params.effort or base.effort)
         ways = Ways(lambda: self.tool_context(_unheard), self._judge, self._ask_about, self.emit)
-        note = focus_note(house.editor.focus, ground.root) if blocks and self._built_in is None else ()
+        by_user = bool(blocks) and self._built_in is None and ground.family.parent is None
+        note = focus_note(house.editor.focus, ground.root) if by_user else ()
         words = replace(words, parts=(*words.parts, *note))
         self.delegations = Delegations()
         self._user_words = UserWords(words, ground.root, house, ways)
@@ -404,7 +405,7 @@ class Run(SessionConversation):
         self._live.follow(event)
         for watch in self._watchers:
             watch(event)
-        if isinstance(event, TurnEnd):
+        if isinstance(event, TurnEnd | CompactionEnd):
             await anyio.lowlevel.checkpoint_if_cancelled()  # who watches may have ended the run here
         if isinstance(event, AgentStart):
             self._tell_of_instructions()
