@@ -62,6 +62,7 @@ class Place:
     house: House
     checkpoints: Checkpoints
     seen: SeenFiles
+    prompt_id: str
 
 
 class BuiltIn:
@@ -188,7 +189,9 @@ class BuiltIn:
     async def _undo(self) -> str:
         """Bring back the files of the last prompt that has changed any which are not back yet."""
         place = self._place
-        rewinding = Rewinding(place.root, self._log, self._house, place.checkpoints, place.seen)
+        rewinding = Rewinding(
+            place.root, self._log, self._house, place.checkpoints, place.seen, by=place.prompt_id
+        )
         changes = await anyio.to_thread.run_sync(place.checkpoints.changes)
         changed = {change.origin for change in changes if not change.is_rewind}
         state = self._log.state

@@ -113,7 +113,7 @@ class Run(SessionConversation):
         self._mode = params.mode if words.mode is None else stricter(params.mode or base.mode, words.mode)
         self._built_in: BuiltIn | None = None
         if words.built_in is not None:
-            place = Place(ground.root, ground.log, house, ground.checkpoints, ground.seen)
+            place = Place(ground.root, ground.log, house, ground.checkpoints, ground.seen, self.prompt_id)
             self._built_in = BuiltIn(words.built_in, place, self._compact)
             self._engine = self._built_in.engine
         else:
@@ -405,7 +405,7 @@ class Run(SessionConversation):
         self._live.follow(event)
         for watch in self._watchers:
             watch(event)
-        if isinstance(event, TurnEnd | CompactionEnd):
+        if isinstance(event, TurnEnd):
             await anyio.lowlevel.checkpoint_if_cancelled()  # who watches may have ended the run here
         if isinstance(event, AgentStart):
             self._tell_of_instructions()
