@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -154,3 +156,35 @@ def test_a_daemon_with_nothing_to_do_does_nothing(home: Home, after: str) -> Non
     before = switches(daemon)
     time.sleep(4)
     assert switches(daemon) - before <= 8
+
+
+def test_what_a_library_prints_is_no_frame(home: Home) -> None:
+    """Once the daemon runs, what is written to stdout by whomever goes to stderr."""
+    libraries, go = home.path / "libraries", home.path / "go"
+    libraries.mkdir()
+    (libraries / "sitecustomize.py").write_text(
+        "import os, threading, time\n"
+        "def chatter():\n"
+        f"    while not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+        "    os.write(1, b'noise of a library\\n')\n"
+        "    print('and more of it', flush=True)\n"
+        "threading.Thread(target=chatter, daemon=True).start()\n"
+    )
+    daemon = home.spawn(PYTHONPATH=str(libraries))
+    daemon.initialize()
+    go.touch()
+    until(lambda: b"and more of it" in daemon.errors, "it was printed")
+    assert b"noise of a library" in daemon.errors
+    assert daemon.serves()
+    assert daemon.stray == b""
+
+
+def test_what_costs_time_to_import_is_not_imported_to_tell_a_version() -> None:
+    """And so neither before the answer to `initialize`, which the same few modules give."""
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "agentd", "--version"], capture_output=True, check=True
+    ).stderr.decode()
+    imported = {line.rsplit("|", 1)[1].strip().split(".")[0] for line in told.splitlines() if "|" in line}
+    assert "agentd" in imported
+    heavy = {"anyio", "asyncio", "httpx", "lsprotocol", "PIL", "pydantic", "pygls", "ssl", "yaml"}
+    assert imported & heavy == set()
