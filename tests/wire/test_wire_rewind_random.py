@@ -177,7 +177,7 @@ class Rewinds(RuleBasedStateMachine):
     @precondition(lambda self: self.before)
     @rule(data=st.data(), text=texts)
     def user_writes(self, data: st.DataObject, text: str) -> None:
-        name = data.draw(st.sampled_from(sorted({*tree(self.root), "a"})))
+        name = data.draw(st.sampled_from(NAMES))
         if self.write(name, text + "user"):
             self.is_clean, self.is_touched = False, True
 
@@ -215,10 +215,11 @@ class Rewinds(RuleBasedStateMachine):
                     (name in was, name in now), "changed"
                 )
 
-    @precondition(lambda self: self.undoable is not None)
+    @precondition(lambda self: self.before)
     @rule()
     def undo(self) -> None:
-        assert self.undoable is not None
+        if self.undoable is None:  # no precondition: what sub-agents came to is not the same each time
+            return
         files, messages, before = self.undoable
         now = (self.world(), self.author.chat.get()["messages"], dict(self.before))
         result = self.author.undo()
