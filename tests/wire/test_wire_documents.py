@@ -255,13 +255,21 @@ def test_an_open_document_whose_file_gave_way_to_a_folder_stops_nothing(home: Ho
     daemon.notify("textDocument/didOpen", {"textDocument": document})
     change = {"textDocument": {"uri": uri, "version": 1}, "contentChanges": [{"text": "typed\n"}]}
     daemon.notify("textDocument/didChange", change)
+    calls = [
+        tool("read_file", {"file_path": "a.txt"}),
+        tool("write_file", {"file_path": "new.txt", "content": "new\n"}),
+    ]
+    chat = Chat(daemon, root, model=home.script(reply(*calls), reply("done")), mode="full")
+    assert chat.run(promptId="one")["text"] == "done", "the daemon knows the document by now"
     (root / "a.txt").unlink()
     (root / "a.txt").mkdir()
-    look = [tool("read_file", {"file_path": name}) for name in ("b.txt", "a.txt")]
-    calls = [reply(*look), reply(tool("search_files", {"pattern": "b"})), reply("done")]
-    chat = Chat(daemon, root, model=home.script(*calls * 6), mode="full")
-    assert chat.run()["text"] == "done"
-    descriptors = len(os.listdir(f"/proc/{daemon.pid}/fd"))
-    for _ in range(5):
-        assert chat.run()["text"] == "done"
-    assert len(os.listdir(f"/proc/{daemon.pid}/fd")) <= descriptors
+    rewind = {"sessionId": chat.id, "promptId": "one", "scope": "files"}
+
+    def look() -> int:
+        """Whoever asks which documents are not saved looks at all of them."""
+        (file,) = daemon.call("agentd/session/rewind", {**rewind, "dryRun": True})["files"]
+        assert file["action"] == "deleted"
+        return len(os.listdir(f"/proc/{daemon.pid}/fd"))
+
+    descriptors = look()
+    assert [look() for _ in range(5)] == [descriptors] * 5
