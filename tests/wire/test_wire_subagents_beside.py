@@ -1,5 +1,8 @@
 """Sub-agents beside all else that a session can do: steers, forks, attaches, compactions, an editor."""
 
+import subprocess
+import sys
+
 import pytest
 from wire.editing import CAPABILITIES, SimulatedEditor, replace
 from wire.harness import Daemon, Json
@@ -99,9 +102,12 @@ def test_what_a_retried_answer_of_a_child_took_counts_once(daemon: Daemon, share
     usage = {"input": 10, "output": 10, "total": 20, "contextTokens": 20}
     fails = reply(error={"kind": "overloaded", "message": "Later.", "retryAfterMs": 1})
     parent = Parent(daemon, shared_home, [job("again")], of("again", fails, reply("ok", usage=usage)))
-    result = parent.run()
-    assert result["usage"]["total"] == 20
+    assert parent.run()["usage"]["total"] == 20
     assert parent.child_event("again", "retry")["reason"]
+    steps = [p["event"]["update"]["delta"] for p in parent.notifications() if "update" in p["event"]]
+    assert "1 job again: the model server failed, trying again: " in "".join(steps), (
+        "the user sees why it waits"
+    )
 
 
 # --- while they run ------------------------------------------------------------------------------------
@@ -291,6 +297,23 @@ def test_four_talkative_children_and_a_client_that_reads_late_lose_nothing(home:
             if p["event"]["type"] == "message_update" and p["event"]["update"]["kind"] == "text"
         ]
         assert "".join(deltas) == lines[name]
+
+
+def test_sessions_whose_children_run_are_not_pruned_by_another_process(home: Home) -> None:
+    daemon = home.start("--allow-full")
+    parent, prompt = held(home, daemon)
+    command = [sys.executable, "-m", "agentd", "sessions", "prune", "--days", "0.0000001"]
+    done = subprocess.run(command, env=home.environment(), cwd=parent.root, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"{parent.id} stays" in done.stderr
+    assert f"process {daemon.pid}" in done.stderr or f"pid {daemon.pid}" in done.stderr
+    (parent.root / "go").touch()
+    assert parent.result(prompt)["text"] == "all done"
+    parent.assert_all_well_formed()
+    daemon.call("agentd/session/close", {"sessionId": parent.id})
+    done = subprocess.run(command, env=home.environment(), cwd=parent.root, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not [path for path in (home.data / "sessions").rglob("*") if path.is_file()]
 
 
 # --- files ---------------------------------------------------------------------------------------------
