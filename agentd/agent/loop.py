@@ -15,10 +15,10 @@ from typing import Any, Literal
 import anyio
 from anyio import CancelScope
 
+from agentd.agent.asking import Asking
 from agentd.agent.compaction import Compactor
 from agentd.agent.exchange import Exchange
 from agentd.agent.host import Engine, Host, NotJournaled
-from agentd.agent.request import request_for
 from agentd.agent.tool_calls import (
     ABORTED,
     ENDING_SECONDS,
@@ -29,7 +29,6 @@ from agentd.agent.tool_calls import (
     execute,
     normalise,
 )
-from agentd.agent.unread_calls import names_unread_call, unread_call_notice
 from agentd.agent.usage import add_spent, add_usage, measured, spent
 from agentd.protocol.events import (
     AgentEnd,
@@ -40,7 +39,6 @@ from agentd.protocol.events import (
     MessageEnd,
     MessageHead,
     MessageStart,
-    Notice,
     PromptSettings,
     ToolExecutionEnd,
     TurnEnd,
@@ -52,13 +50,12 @@ from agentd.protocol.messages import (
     MessageStop,
     RunError,
     RunStop,
-    TextContent,
     ToolCall,
     ToolResultMessage,
     Usage,
     UserMessage,
 )
-from agentd.providers.base import ModelRequest, ProviderError, StreamEnd
+from agentd.providers.base import ProviderError
 from agentd.tools.base import ToolResult
 
 log = logging.getLogger(__name__)
@@ -101,9 +98,9 @@ class Loop:
         self._turn_open = False
         self._answered = False  # whether the open turn has its whole assistant message
         self._requests = 0
-        self._engine: Engine | None = None
         self._exchange = self._new_exchange()  # of the open turn
         self._compactor = Compactor(host, self._room, self._emit_now)
+        self._asking = Asking(host, self._room, self._compactor)
         self._answer: AssistantMessage | None = None  # the last whole assistant message
         self._results: list[str] = []  # ids of the open turn's tool results
         self._call: RunningCall | None = None
@@ -226,75 +223,25 @@ class Loop:
 
     async def _respond(self) -> tuple[AssistantMessage, set[str]]:
         """Ask the model; give its whole message and the ids of calls that the output limit cut."""
-        self._engine = engine = self._host.engine()
         exchange = self._exchange
         self._requests += 1
         try:
-            request, end = await self._ask(engine)
+            request, end = await self._asking.ask(self._host.engine(), exchange)
         except ProviderError as error:
             outcome = _Outcome("error", error.to_run_error())
             ending = _Ending(error.usage, error_message=error.message)
             return await self._message_end(exchange.said(), "error", outcome, ending), set()
-        await self._warn_of_cut_prompt(request, end.usage)
         content, cut = exchange.finish(end, request.model.max_output)
         ending = _Ending(end.usage, provider_data=end.provider_data)
         if any(isinstance(block, ToolCall) for block in content):
             return await self._message_end(content, "length" if cut else "tool_use", None, ending), cut
-        await self._tell_of_unread_call(content)
+        await self._asking.tell_of_unread_call(content)
         stop = "stop" if end.stop == "tool_use" else end.stop  # a promise of calls without any is an answer
         refused = None
         if end.reason is not None:
             refused = RunError(kind="refusal", message=end.reason, retryable=False)
             ending = replace(ending, error_message=end.reason)
         return await self._message_end(content, stop, _Outcome(stop, refused), ending), cut
-
-    async def _ask(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
-        """Ask the model, with a history made shorter where it is too long for it; give what was asked, too.
-
-        Raises `ProviderError`.
-        """
-        await self._compactor.before_request(engine)
-        try:
-            return await self._send(engine)
-        except ProviderError as error:
-            if error.kind != "context_overflow":
-                raise
-            engine = self._engine or engine  # with the window that the failure told
-            await self._compactor.after_overflow(engine, error)
-        await self._exchange.take_back()
-        return await self._send(engine)
-
-    async def _send(self, engine: Engine) -> tuple[ModelRequest, StreamEnd]:
-        host = self._host
-        sight = await host.images.sight(host.transcript, host.memory, engine.model)
-        for word in sight.news if sight is not None else ():
-            await self._room()
-            await host.emit(Notice(severity="warning", message=word))
-        request = request_for(host, engine, sight)
-        try:
-            return request, await self._exchange.ask(engine, request)
-        except ProviderError as error:
-            if error.context_limit is not None:
-                known = self._host.learn_window(engine.model, error.context_limit)
-                self._engine = replace(engine, model=known)
-            raise
-
-    async def _warn_of_cut_prompt(self, request: ModelRequest, usage: Usage | None) -> None:
-        """Tell the user, once for each model, where its server did not read all that it was sent."""
-        host, resent = self._host, self._exchange.attempts > 1
-        notice = host.prompt_watch.notice(request, host.transcript, usage, resent=resent)
-        if notice is not None:
-            await self._room()
-            await host.emit(notice, cutsPrompts=request.model.id)
-
-    async def _tell_of_unread_call(self, content: Sequence[AssistantBlock]) -> None:
-        """Tell the user where an answer is a call in words, which nobody will run."""
-        text = "".join(block.text for block in content if isinstance(block, TextContent))
-        if names_unread_call(text, [tool.name for tool in self._host.toolbox.tools]):
-            assert self._engine is not None
-            await self._room()
-            message = unread_call_notice(self._engine.model.id)
-            await self._host.emit(Notice(severity="warning", message=message))
 
     async def _message_end(
         self,
@@ -308,7 +255,7 @@ class Loop:
         The last message of a run fixes the outcome in the same step: no wait lies between. An answer after
         which the user wants something said is not the last one.
         """
-        engine = self._engine or self._host.engine()
+        engine = self._asking.engine or self._host.engine()
         message_id = await self._exchange.begin(engine)
         await self._room()
         if not self._closing:

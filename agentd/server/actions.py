@@ -11,27 +11,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentd.protocol.documents import Diagnostic
 from agentd.protocol.messages import Position, Range
+from agentd.protocol.text import visible, without_unseen
 from agentd.protocol.wire import Many, Wire, absent
+from agentd.server.findings import SOURCE
 
-_COMMENT = re.compile(
-    r"^\s*(?:[^\w\s]{1,4}|rem|REM|dnl)\s*agentd:\s*(?P<words>\S.*?)\s*(?:\*/|-->|\*\)|#\}|--\]\]|-\}|\|#|%\})?\s*$"
-)
-"""A line that is nothing but a comment, in whatever language, and asks agentd for something."""
+_COMMENT = re.compile(r"\s*(?:[^\w\s]{1,4}|rem|REM|dnl)\s*agentd:")
+"""How a line begins that is nothing but a comment, in whatever language, and asks agentd for something."""
+_CLOSERS = ("*/", "-->", "*)", "#}", "--]]", "-}", "|#", "%}")
+"""How such a comment ends where its language wants an end."""
 
 _MAX_LINES = 400
 """So many lines of a selection are looked at for comments that ask."""
+_MAX_INDENT = 500
 _TITLE = 60
-
-
-class Diagnostic(Wire):
-    """Of a diagnostic, what is said to the model."""
-
-    range: Range
-    message: str
-    severity: int | None = absent()
-    source: str | None = absent()
-    code: str | int | None = absent()
 
 
 class TextDocument(Wire):
@@ -99,10 +93,13 @@ def _of_place(params: CodeActionParams, text: str | None) -> Iterator[Action]:
     uri, where, diagnostics = params.text_document.uri, params.range, params.context.diagnostics
     for line, words in asking_lines(text, where):
         at = Range(start=Position(line=line, character=0), end=Position(line=line + 1, character=0))
-        title = words if len(words) <= _TITLE else words[: _TITLE - 1].rstrip() + "…"
         target = Target(uri=uri, range=at)
-        yield Action(f"agentd: {title}", "quickfix", "agentd.prompt", (words, target))
-    if diagnostics:
+        yield Action(f"agentd: {_title(words)}", "quickfix", "agentd.prompt", (words, target))
+    findings = [each for each in diagnostics if each.source == SOURCE]
+    for each in findings:
+        target = Target(uri=uri, range=each.range, diagnostics=(each,))
+        yield Action(f"agentd: fix: {_title(each.message)}", "quickfix", "agentd.fix", (target,), (each,))
+    if diagnostics and not (findings and len(diagnostics) == 1):
         what = "this problem" if len(diagnostics) == 1 else f"these {len(diagnostics)} problems"
         target = Target(uri=uri, range=_around(diagnostics), diagnostics=diagnostics)
         yield Action(f"agentd: fix {what}", "quickfix", "agentd.fix", (target,), diagnostics)
@@ -131,8 +128,24 @@ def asking_lines(text: str | None, where: Range) -> list[tuple[int, str]]:
     if last > first and where.end.character == 0:
         last -= 1  # whole lines were selected
     lines = itertools.islice(io.StringIO(text, newline=None), first, min(last + 1, first + _MAX_LINES))
-    matches = ((first + number, _COMMENT.match(line)) for number, line in enumerate(lines))
-    return [(number, match["words"]) for number, match in matches if match is not None]
+    asked = ((first + number, _asked(line)) for number, line in enumerate(lines))
+    return [(number, words) for number, words in asked if words]
+
+
+def _asked(line: str) -> str:
+    """What a line asks agentd for; nothing where it does not. No line takes long, however it is made."""
+    begin = _COMMENT.match(line[:_MAX_INDENT])
+    if begin is None:
+        return ""
+    words = line[begin.end() :].strip()
+    closer = next((each for each in _CLOSERS if words.endswith(each)), "")
+    return without_unseen(words.removesuffix(closer).rstrip())
+
+
+def _title(text: str) -> str:
+    """A text on one line of a menu, without what would show it as another than it is."""
+    text = " ".join(visible(text).split())
+    return text if len(text) <= _TITLE else text[: _TITLE - 1].rstrip() + "…"
 
 
 def _around(diagnostics: Sequence[Diagnostic]) -> Range:

@@ -7,7 +7,7 @@ later is shown by progress, messages and documents.
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,13 +21,13 @@ from agentd.protocol.wire import Many, Wire, absent
 from agentd.server import actions, orders
 from agentd.server.actions import CodeActionParams, Target
 from agentd.server.door import Method, Request
+from agentd.server.editor import ClientEditor
 from agentd.server.methods import Methods
 from agentd.server.parsing import validate
 from agentd.server.progress import Progress
 from agentd.server.shown import Shown
 from agentd.sessions.session import Session
 from agentd.sessions.submission import Submission
-from agentd.workspace.editor import Editor
 from agentd.workspace.paths import WorkspaceError, path_of
 
 _MAX_CHOICES = 12
@@ -54,7 +54,8 @@ class Commands:
 
     methods: Methods
     shown: Shown
-    editor: Editor
+    editor: ClientEditor
+    _last_folder: Path | None = field(default=None, init=False)  # where the user was last, of several
 
     def requests(self) -> dict[str, Method]:
         """The requests that are served here."""
@@ -91,6 +92,7 @@ class Commands:
         path = _file(params.text_document.uri)
         if path is None:
             return []  # no tool could reach it
+        self._last_folder = self.methods.connection.root_of(path) or self._last_folder
         document = await self.editor.document(path)
         sessions = [session for session in self.methods.sessions.opened if path.is_relative_to(session.root)]
         running = [session.session_id for session in sessions if session.prompts.run is not None]
@@ -107,7 +109,7 @@ class Commands:
         words, target = said.text(0), said.target(1, optional=True)
         if words is None or not words.strip():
             raise RpcError("invalidParams", "/arguments/0: must be the text of the prompt")
-        root = self._root(target)
+        root = self._root(target, 1)
         blocks: list[ContentBlock] = [TextContent(text=words)]
         if target is not None:
             blocks = [TextContent(text=orders.asked_in(words, target, root)), _resource(target)]
@@ -117,31 +119,49 @@ class Commands:
         """`agentd.fix`, `edit`, `explain`, `test`: `[target]`."""
         target = said.target(0)
         assert target is not None
-        root = self._root(target)
-        return await self._begin(root, [TextContent(text=order(target, root)), _resource(target)])
+        root = self._root(target, 0)
+        blocks: list[ContentBlock] = [TextContent(text=order(target, root)), _resource(target)]
+        return await self._begin(root, blocks, self._reviewer(target))
 
-    def _root(self, target: Target | None) -> Path:
+    def _reviewer(self, target: Target) -> str | None:
+        """The session that found what is to be fixed, where it is a finding of ours."""
+        path, findings = _file(target.uri), self.editor.findings
+        shown = (findings.session_of(path, each.message) for each in target.diagnostics)
+        return next((session_id for session_id in shown if session_id is not None), None)
+
+    def _root(self, target: Target | None, number: int) -> Path:
         """The workspace folder that a command is about: the innermost one that holds the file."""
         if target is None:
-            return self.methods.connection.root(None)
+            return self._here()
         path = _file(target.uri)
         if path is None:
             raise RpcError(
-                "invalidParams", "/arguments/0/uri: must be the file: URI of a file of this machine"
+                "invalidParams", f"/arguments/{number}/uri: must be the file: URI of a file of this machine"
             )
-        return self.methods.connection.root_of(path) or self.methods.connection.root(None)
+        return self.methods.connection.root_of(path) or self._here()
 
-    async def _begin(self, root: Path, blocks: Sequence[ContentBlock]) -> object:
+    def _here(self) -> Path:
+        """The folder of a command that names none: of several, the one that the user was in last."""
+        folders = self.methods.connection.folders
+        if len(folders) < 2:
+            return self.methods.connection.root(None)
+        return self._last_folder if self._last_folder in folders else folders[0]
+
+    async def _begin(
+        self, root: Path, blocks: Sequence[ContentBlock], session_id: str | None = None
+    ) -> object:
         """Run a prompt, or queue it behind the one that runs; gives its ids once it is safe."""
+        self._last_folder = root
         params = wire.PromptParams(
-            workspace_uri=root.as_uri(),
+            session_id=session_id,
+            workspace_uri=root.as_uri() if session_id is None else None,
             prompt=tuple(blocks),
             prompt_id=self.methods.house.sources.new_id("p"),
             when_busy="queue",
             wait="accepted",
         )
         await self.methods.house.find_out(self.methods.connection.default_mode)
-        session = await self.methods.session_for(params)
+        session = await self.methods.prompts.session_for(params)
         self.methods.sessions.used(session)
 
         def on_start(taken: Submission) -> None:
@@ -175,7 +195,10 @@ class Commands:
                 self.methods.tokens.remove(progress.token, taken.cancel)
                 progress.end()
         if result is not None:
-            text = (await self.methods.sessions.export(session.session_id)).text
+            try:
+                text = (await self.methods.sessions.export(session.session_id)).text
+            except RpcError:  # the session was deleted, and its files are gone
+                return
             await self.shown.answer(result, session.journal, text)
 
     # --- what runs --------------------------------------------------------------------------------
@@ -209,7 +232,7 @@ class Commands:
         """The session that is named, else the one last used."""
         named = said.text(number)
         if named is None:
-            named = self.methods.sessions.latest(self.methods.connection.root(None), None)
+            named = self.methods.sessions.latest(self._here(), None)
         if named is None:
             raise RpcError("sessionNotFound", "There is no session yet.", hint="agentd.prompt begins one.")
         return await self.methods.sessions.open(named)
@@ -251,9 +274,12 @@ class Commands:
     async def _new_session(self, said: "_Arguments") -> object:
         """`agentd.newSession [{workspaceUri?, title?}?]`: the next prompts go there."""
         wish: NewSession = said.model(0, NewSession) or NewSession()
-        params = wire.SessionNewParams(workspace_uri=wish.workspace_uri, title=wish.title)
-        new = await self.methods.sessions.create(self.methods.connection.root(wish.workspace_uri), params)
+        uri = wish.workspace_uri
+        root = self._here() if uri is None else self.methods.connection.root(uri)
+        params = wire.SessionNewParams(workspace_uri=uri, title=wish.title)
+        new = await self.methods.sessions.create(root, params)
         new.introduce()
+        self._last_folder = root
         self.methods.sessions.used(new.session)
         return {"sessionId": new.session.session_id}
 
@@ -288,8 +314,7 @@ class Commands:
 
     async def _change(self, what: str, said: "_Arguments", chosen: str) -> None:
         """Change the model or mode of a session: the one named, or last used, or a new one."""
-        root = self.methods.connection.root(None)
-        if said.text(1) is None and self.methods.sessions.latest(root, None) is None:
+        if said.text(1) is None and self.methods.sessions.latest(self._here(), None) is None:
             await self._new_session(_Arguments(()))
         session = await self._session(said, 1)
         path = "/arguments/0"

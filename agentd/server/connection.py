@@ -234,6 +234,11 @@ class Connection:
                 log.warning("%s", error.message)
                 self._unusable[folder.uri] = error.message
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The client's workspace folders in its order, each once."""
+        return tuple(dict.fromkeys(self._folders.values()))
+
     def root_of(self, path: Path) -> Path | None:
         """The client's innermost workspace folder that holds a file; None where none does."""
         path = Path(os.path.realpath(path))
@@ -244,7 +249,7 @@ class Connection:
         """The workspace folder a request is about. Raises `RpcError` where that is not clear."""
         if workspace_uri is not None:
             return resolved_folder(workspace_uri, "/workspaceUri")
-        roots = list(dict.fromkeys(self._folders.values()))
+        roots = self.folders
         if len(roots) > 1:
             raise RpcError(
                 "invalidParams", "/workspaceUri: is required, as the client has several workspace folders"

@@ -17,6 +17,7 @@ from agentd.protocol.documents import (
 )
 from agentd.protocol.methods import ClientOptions
 from agentd.server.door import ClientError, Door
+from agentd.server.findings import SOURCE
 from agentd.server.language_server import LanguageServer, file_of
 from agentd.workspace.diagnostics import Known
 from agentd.workspace.paths import uri_of
@@ -29,6 +30,11 @@ FRESH_SECONDS = 1.5
 """For the diagnostics of a text that has just changed."""
 _OVERTIME = 0.3
 """For an answer that keeps its time to be on its way."""
+
+
+def _of_others(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Without what we have shown ourselves: the model would take its own words for the editor's."""
+    return tuple(each for each in diagnostics if each.source != SOURCE)
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class EditorDiagnostics:
         if path is None:
             return
         self._number += 1
-        self._published[path] = _Published(self._number, params.version, params.diagnostics)
+        self._published[path] = _Published(self._number, params.version, _of_others(params.diagnostics))
         self._news.set()
         self._news = anyio.Event()
 
@@ -115,7 +121,11 @@ class EditorDiagnostics:
         except ValidationError:  # whose text would repeat the answer
             log.warning("no diagnostics: the answer is none")
             return None
-        return {path: item for item in items if (path := file_of(item.uri)) is not None}
+        return {
+            path: item.model_copy(update={"diagnostics": _of_others(item.diagnostics)})
+            for item in items
+            if (path := file_of(item.uri)) is not None
+        }
 
     async def _uri(self, path: Path) -> str:
         document = await self._documents.document(path)

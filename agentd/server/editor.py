@@ -23,6 +23,7 @@ from agentd.protocol.methods import ClientOptions
 from agentd.protocol.text import visible
 from agentd.server.diagnostics import EditorDiagnostics
 from agentd.server.door import ClientError, Door
+from agentd.server.findings import ShownFindings
 from agentd.server.hunks import text_edits
 from agentd.server.language_server import LanguageServer, file_of
 from agentd.workspace.buffer import Encoding
@@ -32,6 +33,7 @@ from agentd.workspace.editor import (
     BufferEdit,
     ChangedOtherwise,
     EditOutcome,
+    Finding,
     Focus,
     NotApplied,
     OpenDocument,
@@ -60,7 +62,7 @@ SAVED, RUN_ANYWAY, CANCEL = "Saved, go on", "Run anyway", "Cancel"
 class ClientEditor:
     """The editor at the other end of the door, as it describes itself in `initialize`.
 
-    `told` is what it tells of diagnostics.
+    `told` is what it tells of diagnostics, `findings` those of ours that it shows.
     """
 
     documents: LanguageServer
@@ -69,6 +71,7 @@ class ClientEditor:
     capabilities: dict[str, Any] = field(default_factory=dict)
     options: ClientOptions | None = None
     told: EditorDiagnostics = field(init=False)
+    findings: ShownFindings = field(init=False)
     focus: Focus | None = None
     _pending: list["_Pending"] = field(default_factory=list)
     _has_ended: bool = False
@@ -76,6 +79,7 @@ class ClientEditor:
 
     def __post_init__(self) -> None:
         self.told = EditorDiagnostics(self.door, self.documents)
+        self.findings = ShownFindings(self.door)
 
     def open(self, capabilities: dict[str, Any], options: ClientOptions | None) -> None:
         """Take what `initialize` says."""
@@ -196,6 +200,14 @@ class ClientEditor:
     async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
         """The diagnostics of a document's present text."""
         return await self.told.fresh(path, since)
+
+    def show_findings(self, session_id: str, findings: Sequence[Finding]) -> bool:
+        """Show findings as diagnostics, where the client shows any."""
+        document = self.capabilities.get("textDocument")
+        takes = isinstance(document, dict) and isinstance(document.get("publishDiagnostics"), dict)
+        if takes and not self._has_ended:
+            self.findings.show(session_id, findings, self.position_encoding)
+        return takes
 
     # --- saving -----------------------------------------------------------------------------------
 

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentd.server.actions import Diagnostic, Target
+from agentd.server.actions import Target
+from agentd.server.findings import SOURCE
+from agentd.tools.findings import line_of
 from agentd.workspace.paths import WorkspaceError, path_of
 
-_SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
+_MOST_DIAGNOSTICS = 50
 
 
 def asked_in(words: str, target: Target, root: Path) -> str:
@@ -20,8 +22,12 @@ def asked_in(words: str, target: Target, root: Path) -> str:
 def fix(target: Target, root: Path) -> str:
     """Mend what the editor's diagnostics complain about."""
     what = "this problem" if len(target.diagnostics) == 1 else "what is wrong"
-    lines = map(_diagnostic, target.diagnostics)
-    return "\n".join([f"Fix {what} in {_place(target, root)}.", *lines, *_wish(target)])
+    lines = [f"- {line_of(each)}" for each in target.diagnostics[:_MOST_DIAGNOSTICS]]
+    more = len(target.diagnostics) - _MOST_DIAGNOSTICS
+    lines += [f"- and {more} more"] if more > 0 else []
+    is_own = any(each.source == SOURCE for each in target.diagnostics)
+    after = ["Then report the findings that are left."] if is_own else []
+    return "\n".join([f"Fix {what} in {_place(target, root)}.", *lines, *_wish(target), *after])
 
 
 def edit(target: Target, root: Path) -> str:
@@ -60,10 +66,3 @@ def _place(target: Target, root: Path) -> str:
     first, end = target.range.start.line + 1, target.range.end
     last = end.line if end.character == 0 and end.line >= first else end.line + 1
     return f"line {first} of {name}" if last <= first else f"lines {first} to {last} of {name}"
-
-
-def _diagnostic(diagnostic: Diagnostic) -> str:
-    severity = _SEVERITIES.get(diagnostic.severity or 0, "problem")
-    by = " ".join(str(part) for part in (diagnostic.source, diagnostic.code) if part is not None)
-    said = " ".join(diagnostic.message.split())
-    return f"- line {diagnostic.range.start.line + 1}: {severity}: {said}" + (f" ({by})" if by else "")

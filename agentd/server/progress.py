@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from agentd.protocol.events import CompactionStart, DurableEvent, TodoChanged, ToolExecutionStart
 from agentd.protocol.messages import TodoItem
+from agentd.protocol.text import one_line
 from agentd.server.door import ClientError, Door
 
 Token = str | int
@@ -42,7 +43,9 @@ class Progress:
         self._message = message
         if self._state == "new":
             self._state = "begun"
-            self._send({"kind": "begin", "title": self._title, "message": message, "cancellable": True})
+            self._send(
+                {"kind": "begin", "title": self._title, "message": one_line(message), "cancellable": True}
+            )
 
     def follow(self, event: DurableEvent) -> None:
         """Tell of an event of the prompt's run, if it is a step."""
@@ -61,7 +64,7 @@ class Progress:
         self.begin(self._message)
         self._message = message
         if self._state == "begun":
-            self._send({"kind": "report", "message": message})
+            self._send({"kind": "report", "message": one_line(message)})
 
     def end(self, message: str | None = None) -> None:
         """The prompt has ended, or never began."""

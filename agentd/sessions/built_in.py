@@ -8,8 +8,6 @@ it knows.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, cast, get_args
 
 import anyio.to_thread
@@ -24,14 +22,13 @@ from agentd.protocol.text import visible
 from agentd.providers.base import Model, ModelRequest, ProviderError, StreamEnd, StreamEvent, TextDelta
 from agentd.sessions.export import fenced, markdown
 from agentd.sessions.file_changes import diff
+from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
-from agentd.sessions.log import SessionLog, refusing
+from agentd.sessions.log import refusing
 from agentd.sessions.rewinding import Rewinding
 from agentd.sessions.state import SessionState
 from agentd.sessions.words import commands_in
-from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.paths import path_of
-from agentd.workspace.seen import SeenFiles
 
 _MODES: tuple[Mode, ...] = get_args(Mode)
 _MOST_DIFF = 200_000  # characters
@@ -53,28 +50,17 @@ def check(command: CommandContent, house: House, session_model: str | None) -> N
         raise RpcError("invalidParams", f"/prompt: /{command.name} takes no arguments")
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a command runs: the session's folder, its log, and what is kept of its files."""
-
-    root: Path
-    log: SessionLog
-    house: House
-    checkpoints: Checkpoints
-    seen: SeenFiles
-    prompt_id: str
-
-
 class BuiltIn:
     """One run of a built-in command; `providers.base.Provider` of its answer."""
 
-    def __init__(self, command: CommandContent, place: Place, compact: Compact) -> None:
+    def __init__(self, command: CommandContent, ground: Ground, compact: Compact, prompt_id: str) -> None:
         self.shown: tuple[ResultBlock, ...] = ()
         """What the model is told of it."""
         self._name = command.name
         self._arguments = command.arguments.strip()
-        self._place = place
-        self._log, self._house = place.log, place.house
+        self._ground = ground
+        self._prompt_id = prompt_id
+        self._log, self._house = ground.log, ground.house
         self._compact = compact
         self._answer = ""
         self._error: RunError | None = None
@@ -139,7 +125,7 @@ class BuiltIn:
         return "Nothing has been used yet." if used is None else _told_of_usage(used)
 
     async def _diff(self) -> str:
-        place, state = self._place, self._log.state
+        place, state = self._ground, self._log.state
         found = await anyio.to_thread.run_sync(diff, state, place.checkpoints, place.root, None)
         if not found.files:
             return "This session has changed no files."
@@ -154,7 +140,7 @@ class BuiltIn:
         return markdown(state.info(alive=False), [each for each in state.messages if not is_aside(each)])
 
     async def _help(self) -> str:
-        commands = commands_in(self._place.root, self._house)
+        commands = commands_in(self._ground.root, self._house)
         found = await anyio.to_thread.run_sync(commands.catalogue)
         lines = []
         for info in found.infos():
@@ -188,9 +174,9 @@ class BuiltIn:
 
     async def _undo(self) -> str:
         """Bring back the files of the last prompt that has changed any which are not back yet."""
-        place = self._place
+        place = self._ground
         rewinding = Rewinding(
-            place.root, self._log, self._house, place.checkpoints, place.seen, by=place.prompt_id
+            place.root, self._log, self._house, place.checkpoints, place.seen, by=self._prompt_id
         )
         changes = await anyio.to_thread.run_sync(place.checkpoints.changes)
         changed = {change.origin for change in changes if not change.is_rewind}
@@ -221,7 +207,7 @@ class BuiltIn:
     def _named(self, file: RewoundFile) -> str:
         path = path_of(file.uri)
         return visible(
-            str(path.relative_to(self._place.root) if path.is_relative_to(self._place.root) else path)
+            str(path.relative_to(self._ground.root) if path.is_relative_to(self._ground.root) else path)
         )
 
 

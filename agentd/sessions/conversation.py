@@ -1,6 +1,7 @@
 """What a model is told of a session: `agent.host.Conversation`, in a run, and for a summary."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -12,14 +13,14 @@ from agentd.agent.system_prompt import CHILD, system_prompt
 from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.sources import Sources
 from agentd.protocol.events import Memory
-from agentd.protocol.messages import Message, TodoItem
+from agentd.protocol.messages import ContentBlock, Message, ResourceContent, TodoItem, UserMessage
 from agentd.protocol.text import clean_text
 from agentd.providers.base import Model
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.tools.base import Toolbox
 from agentd.tools.skill import with_skills
-from agentd.workspace.paths import WorkspaceError, path_of
+from agentd.workspace.paths import UriError, WorkspaceError, path_of
 from agentd.workspace.skills import NO_SKILLS, Skill
 
 DAMAGED = (
@@ -29,7 +30,7 @@ DAMAGED = (
 """What the model is told where lines of the journal could not be read."""
 
 LOOK_SECONDS = 2.0
-"""For files of instructions; on a disk that hangs, a run goes on without them."""
+"""For files of instructions, skills and commands; on a disk that hangs, work goes on without them."""
 
 
 class SessionConversation:
@@ -83,15 +84,25 @@ class SessionConversation:
         """Whether the user trusts the workspace."""
         return self._house.settings.trusts(self._root)
 
-    async def look_for_instructions(self, worked_in: Sequence[str] = ()) -> None:
-        """Read what users and project say of how to work, `worked_in` a folder of the workspace, in parts.
+    async def look_for_instructions(self, prompt: Sequence[ContentBlock]) -> None:
+        """Read what users and project say of how to work, in the folder that the prompt is about.
 
         Once for all turns, so that a file that changes meanwhile costs a model server's cache once.
         """
+        worked_in = self._worked_in(prompt)
         with anyio.move_on_after(LOOK_SECONDS):
             self._instructions = await anyio.to_thread.run_sync(
                 read_instructions, self._root, self._house.config_folder, worked_in, abandon_on_cancel=True
             )
+
+    def _worked_in(self, prompt: Sequence[ContentBlock]) -> tuple[str, ...]:
+        """The folder that the conversation is about: that of the file that a prompt last referred to.
+
+        It stays until another is referred to, also after a restart, so that requests begin with the same.
+        """
+        before = (m.content for m in reversed(self.transcript) if isinstance(m, UserMessage))
+        folders = (_folder_of(blocks, self._root) for blocks in (prompt, *before))
+        return next((folder for folder in folders if folder is not None), ())
 
     async def look_for_skills(self) -> None:
         """Find the skills that there are, once for all turns, as with instructions."""
@@ -123,3 +134,14 @@ class SessionConversation:
     async def room(self) -> None:
         """Wait for a slow client."""
         await self._log.room()
+
+
+def _folder_of(blocks: Sequence[ContentBlock], root: Path) -> tuple[str, ...] | None:
+    """The folder of the first file of the workspace that a prompt refers to, None where it refers to none."""
+    for block in blocks:
+        if isinstance(block, ResourceContent):
+            with suppress(UriError):
+                path = path_of(block.uri)
+                if path.is_relative_to(root):
+                    return path.relative_to(root).parent.parts
+    return None

@@ -26,13 +26,15 @@ from agentd.protocol.methods import (
     SessionRewindParams,
     SessionRewindResult,
 )
-from agentd.sessions import built_in
+from agentd.sessions.cancelling import CANCEL_SECONDS, Cancelling, Stop
+from agentd.sessions.checking import check
 from agentd.sessions.compacting import Compacting
 from agentd.sessions.family import Family
+from agentd.sessions.findings import SessionFindings
 from agentd.sessions.ground import Ground
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog, refusing
-from agentd.sessions.prompt_images import check_images
+from agentd.sessions.occupancy import Occupancy, refusal
 from agentd.sessions.prompts import blocks_of, check_going_on, digest_of
 from agentd.sessions.questions import Questions
 from agentd.sessions.queue import PromptQueue
@@ -43,12 +45,7 @@ from agentd.sessions.words import Words, look_up
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.shell import Shell
 
-CANCEL_SECONDS = 4.5
-"""A cancel is answered by then, whatever still has not stopped."""
-
 STANDS_STILL = "The session's journal could not be written; the prompt waits in its queue."
-
-Stop = Literal["aborted", "interrupted"]
 
 
 class Dispatcher:
@@ -64,21 +61,35 @@ class Dispatcher:
         family: Family | None = None,
     ) -> None:
         self.root = root
-        self.run: Run | None = None
         self._log = log
         self._state = log.state
         self._house = house
         self._submissions = Submissions(log.state)
-        self._next: list[Submission] = []  # those read while the last run ends: they come before the queue
-        self._compacting: Compacting | None = None
+        self._busy = Occupancy()
         self._closed = False
         self._queue = PromptQueue(log, self._submissions.gone, self._said)
+        self._cancelling = Cancelling(self._busy, self._queue, self._submissions)
         watch = PromptWatch(log.state.cut_prompts)
         self.checkpoints = Checkpoints.beside(log.path, house.checkpoint_bytes)
+        self.findings = SessionFindings(log, house.editor)
         self._ground = Ground(
-            root, log, house, questions, shell, watch, self._queue, self.checkpoints, family or Family()
+            root,
+            log,
+            house,
+            questions,
+            shell,
+            watch,
+            self._queue,
+            self.checkpoints,
+            self.findings,
+            family or Family(),
         )
         self._rewinding = anyio.Lock()
+
+    @property
+    def run(self) -> Run | None:
+        """The run of the prompt that is being worked on."""
+        return self._busy.run
 
     def knows(self, prompt_id: str) -> bool:
         """Whether a prompt of that id was ever taken here."""
@@ -132,7 +143,7 @@ class Dispatcher:
         digest = digest_of(blocks)
         if self._closed:
             raise _closed()
-        if self._busy is None:
+        if self._busy.now is None:
             self._log.repair()
         prompt_id = params.prompt_id or self._house.sources.new_id("p")
         live, known = self._submissions.get(prompt_id), self._state.prompts.get(prompt_id)
@@ -145,7 +156,9 @@ class Dispatcher:
             return live
         if known is not None and known.result is not None:
             return known.result
-        taken = Submission(params.model_copy(update={"prompt_id": prompt_id}), blocks, digest, self._withdraw)
+        taken = Submission(
+            params.model_copy(update={"prompt_id": prompt_id}), blocks, digest, self._cancelling.withdraw
+        )
         if prompt_id in self._state.wishes:
             taken.place("queued")  # of an earlier process: it runs when the user says so
         else:
@@ -158,17 +171,17 @@ class Dispatcher:
 
         A compaction counts as a prompt that runs, but says nothing itself: who steers comes next after it.
         """
-        busy, when_busy = self._busy, taken.params.when_busy
+        busy, when_busy = self._busy.now, taken.params.when_busy
         if busy is None:
             self._start(taken)
         elif busy.settled and (when_busy in ("steer", "interrupt") or self._queue.ready() is None):
-            self._next.append(taken)  # only the last events and responses are to come: then it is our turn
+            self._busy.next.append(taken)  # only last events and responses are to come, then its turn
         elif when_busy == "queue":
             self._enqueue(taken, "queue")
         elif when_busy == "reject":
-            raise _refusal(busy)
+            raise refusal(busy)
         elif busy.cancelled:
-            self._next.append(taken)  # too late to steer, and nothing is left to interrupt
+            self._busy.next.append(taken)  # too late to steer, and nothing is left to interrupt
         elif when_busy == "steer":
             self._enqueue(taken, "steer")
         else:
@@ -176,7 +189,7 @@ class Dispatcher:
             if self.run is not None:
                 taken.restored = self._queue.give_back(only_steers=True)
             busy.cancel()
-            self._next.append(taken)
+            self._busy.next.append(taken)
 
     def _enqueue(self, taken: Submission, kind: Literal["queue", "steer"]) -> None:
         if kind == "steer" and not taken.blocks:
@@ -200,26 +213,22 @@ class Dispatcher:
             for problem in taken.problems:
                 self._log.record(Notice(severity=problem.severity, message=problem.message))
         self._house.news_is_told()
-        self.run = run
+        self._busy.run = run
         taken.place("started", run)
         self._house.start_soon(self._drive, run)
 
     def _check(self, taken: Submission, run: Run | None = None) -> Words:
         """What a prompt comes to. Raises `RpcError` for what cannot run: by itself, or said in this run."""
-        params, base = taken.params, self._state.base
-        self._house.check_mode(params.mode)
-        words = look_up(taken.blocks, self.root, self._house)
-        if words.built_in is not None:
-            built_in.check(words.built_in, self._house, base.model)
-            return words
-        model = params.model or words.model or base.model
-        engine = (
-            run.engine()
-            if run is not None
-            else self._house.engines.engine(model, params.effort or base.effort)
+        base, engine = self._state.base, run.present_engine if run is not None else None
+        return check(
+            taken.params,
+            taken.blocks,
+            self.root,
+            self._house,
+            model=base.model,
+            effort=base.effort,
+            engine=engine,
         )
-        check_images(taken.blocks, engine.model)
-        return words
 
     async def _drive(self, run: Run) -> None:
         """The task of a run, until all who wait for its end have gone on; then what comes next."""
@@ -231,7 +240,7 @@ class Dispatcher:
             with CancelScope(shield=True):
                 while any(each.listeners for each in ended):
                     await anyio.lowlevel.checkpoint()
-            self.run = None
+            self._busy.run = None
             if not run.over:
                 self._queue.hold()  # it could not be closed in the journal, so the next could not begin
                 self._fail_waiting(RpcError("storage", STANDS_STILL, retryable=True))
@@ -239,12 +248,12 @@ class Dispatcher:
 
     def _go_on(self) -> None:
         """Nothing runs: take up what was read while the last run ended, then the queue."""
-        waiting, self._next = self._next, []
+        waiting, self._busy.next = self._busy.next, []
         for taken in waiting:
             try:
                 if self._closed:
                     raise _closed()
-                taken.restored = self._restored(taken.restored)
+                taken.restored = self._cancelling.restored(taken.restored)
                 self._log.repair()
                 self._place(taken)
             except RpcError as error:
@@ -257,7 +266,7 @@ class Dispatcher:
         wishes = self._queue.wishes(queued.prompt_id)
         taken = self._submissions.get(queued.prompt_id)
         if taken is None:
-            taken = Submission(wishes, queued.prompt, digest_of(queued.prompt), self._withdraw)
+            taken = Submission(wishes, queued.prompt, digest_of(queued.prompt), self._cancelling.withdraw)
             self._submissions.add(taken)
         taken.params, taken.blocks, taken.digest = wishes, queued.prompt, digest_of(queued.prompt)
         try:
@@ -294,15 +303,10 @@ class Dispatcher:
 
     # --- compaction -------------------------------------------------------------------------------
 
-    @property
-    def _busy(self) -> Run | Compacting | None:
-        """What keeps the next prompt from starting."""
-        return self.run or self._compacting
-
     async def compact(self, instructions: str | None) -> SessionCompactResult:
         """Sum up the history for the model. Raises `RpcError` sessionBusy, noModel, storage or another."""
         await self._until_at_rest("its history could be summed up")
-        self._compacting = compacting = Compacting(self.root, self._log, self._house)
+        self._busy.compacting = compacting = Compacting(self.root, self._log, self._house)
         try:
             return await compacting.run(instructions)
         finally:
@@ -311,13 +315,13 @@ class Dispatcher:
 
     async def _until_at_rest(self, what: str) -> None:
         """Wait for what is ending; nothing runs or is open then. Raises `RpcError` sessionBusy or storage."""
-        while (ending := self._busy) is not None and ending.settled:
+        while (ending := self._busy.now) is not None and ending.settled:
             await ending.done.wait()  # only the last events and responses are to come: then it is our turn
             await anyio.lowlevel.checkpoint()
         if self._closed:
             raise RpcError("cancelled", f"The session was closed before {what}.")
-        if self._busy is not None:
-            raise _refusal(self._busy)
+        if self._busy.now is not None:
+            raise refusal(self._busy.now)
         self._log.repair()
 
     async def rewind(self, params: SessionRewindParams) -> SessionRewindResult:
@@ -336,7 +340,7 @@ class Dispatcher:
         with CancelScope(shield=True):
             while compacting.listeners:
                 await anyio.lowlevel.checkpoint()
-        self._compacting = None
+        self._busy.compacting = None
         self._go_on()
 
     # --- cancel -----------------------------------------------------------------------------------
@@ -350,73 +354,7 @@ class Dispatcher:
         is named is taken out, and nothing else. A prompt that waits for the last words of the one before
         counts as running: it was read before. Raises `RpcError` storage.
         """
-        if prompt_id is not None and prompt_id in self._queue:
-            return await self._cancel_queued(prompt_id)
-        victim, compacting = self._victim(prompt_id), self._compacting if prompt_id is None else None
-        if victim is None and prompt_id is not None:
-            return CancelResult(state="notRunning", quiescent=True)
-        given = self._queue.give_back(only_steers=keep_queue)
-        meant = compacting if victim is None else victim.run
-        late = meant is not None and meant.settled and not meant.cancelled
-        self._stop(victim, stop, everything=prompt_id is None)
-        if self.run is None or self.run.over:
-            self._queue.settle()
-        await _ends(compacting, victim)
-        restored = self._restored(given)
-        run = victim.run if victim is not None else None
-        if late or (run is None and compacting is None):
-            return CancelResult(state="notRunning", quiescent=True, restored=restored)
-        return CancelResult(
-            state="cancelled",
-            quiescent=run is None or run.quiescent,
-            prompt_id=run.prompt_id if run is not None else None,
-            restored=restored,
-        )
-
-    def _victim(self, prompt_id: str | None) -> Submission | None:
-        """The prompt that a cancel means: the one that waits for its turn to run, or runs."""
-        run = self.run
-        running = self._submissions.get(run.prompt_id) if run is not None else None
-        if prompt_id is None:
-            return self._next[0] if self._next else running
-        named = self._submissions.get(prompt_id)
-        return running if named is not None and named not in self._next else named
-
-    def _stop(self, victim: Submission | None, stop: Stop, *, everything: bool) -> None:
-        if everything and self._compacting is not None:
-            self._compacting.cancel()
-        if victim is None:
-            return
-        for each in self._next if everything else [victim]:
-            each.cancelled = True
-        if self.run is not None and (everything or victim.run is self.run):
-            self.run.cancel(stop)
-
-    async def _cancel_queued(self, prompt_id: str) -> CancelResult:
-        taken = self._submissions.get(prompt_id)
-        given = self._queue.remove_one(prompt_id)
-        while taken is not None and taken.listeners:
-            await anyio.lowlevel.checkpoint()  # its own answer goes first
-        return CancelResult(state="cancelled", quiescent=True, prompt_id=prompt_id, restored=given)
-
-    def _restored(self, given: tuple[QueuedPrompt, ...]) -> tuple[QueuedPrompt, ...]:
-        """What of it did leave the queue: all, unless the journal could not be written."""
-        standing = {each.prompt_id for each in self._queue.all}
-        return tuple(each for each in given if each.prompt_id not in standing)
-
-    def _withdraw(self, taken: Submission) -> None:
-        """A request for this prompt was taken back: so is the prompt, and no other."""
-        if taken.run is not None:
-            taken.run.cancel()
-        elif taken in self._next:
-            taken.cancelled = True
-        elif taken.prompt_id in self._queue:
-            try:
-                self._queue.remove((taken.prompt_id,))
-            except RpcError as error:
-                self._submissions.end(taken.prompt_id, error)
-        elif self.run is not None and not taken.done.is_set():
-            self.run.cancel()  # which is about to say it
+        return await self._cancelling.cancel(prompt_id, stop, keep_queue=keep_queue)
 
     # --- the rest ---------------------------------------------------------------------------------
 
@@ -435,10 +373,10 @@ class Dispatcher:
             case "clear":
                 self._queue.clear()
             case "run":
-                if self._busy is None:
+                if self._busy.now is None:
                     self._log.repair()
                 self._queue.release(params.prompt_id)
-                if self._busy is None:
+                if self._busy.now is None:
                     self._go_on()
         return self._queue.all
 
@@ -453,32 +391,11 @@ class Dispatcher:
         self._closed = True
         self._queue.hold()
         self._fail_waiting(RpcError("cancelled", "The session was closed; the prompt waits in its queue."))
-        victim, compacting = self._victim(None), self._compacting
-        self._stop(victim, stop, everything=True)
-        await _ends(compacting, victim)
+        await self._cancelling.end(stop)
         with anyio.move_on_after(CANCEL_SECONDS):
             async with self._rewinding:
                 pass
 
 
-async def _ends(*all_of: Compacting | Submission | None) -> None:
-    """Wait for these to end, but not for ever."""
-    with anyio.move_on_after(CANCEL_SECONDS):
-        for each in all_of:
-            if each is not None:
-                await each.wait()
-
-
 def _closed() -> RpcError:
     return RpcError("cancelled", "The session was closed before the prompt began.")
-
-
-def _refusal(busy: Run | Compacting) -> RpcError:
-    return RpcError(
-        "sessionBusy",
-        "Agent is already processing a prompt."
-        if isinstance(busy, Run)
-        else "The session is being summed up for the model.",
-        retryable=True,
-        hint="Wait for its end, cancel it, or use another session.",
-    )

@@ -6,6 +6,7 @@ from pathlib import Path
 from agentd.agent.images import SessionImages
 from agentd.agent.prompt_cut import PromptWatch
 from agentd.sessions.family import Family
+from agentd.sessions.findings import SessionFindings
 from agentd.sessions.house import House
 from agentd.sessions.log import SessionLog
 from agentd.sessions.questions import Questions
@@ -20,7 +21,8 @@ class Ground:
     """What all runs of a session stand on.
 
     `seen` is what the model has seen of files, `shell` what its commands have left, `checkpoints` what files
-    were before, `family` whose child the session is and how it gets its own.
+    were before, `findings` what its reviews found, `family` whose child the session is and how it gets its
+    own.
     """
 
     root: Path
@@ -31,6 +33,7 @@ class Ground:
     prompt_watch: PromptWatch
     queue: PromptQueue
     checkpoints: Checkpoints
+    findings: SessionFindings
     family: Family = field(default_factory=Family)
     seen: SeenFiles = field(default_factory=SeenFiles)
     images: SessionImages = field(default_factory=SessionImages)

@@ -60,11 +60,16 @@ class SessionLog:
         self._journal = journal
         self._face = face
         self._sources = sources
+        self._watchers: list[Callable[[DurableEvent], None]] = []
 
     @property
     def path(self) -> Path:
         """The file of the journal."""
         return self._journal.path
+
+    def watch(self, watcher: Callable[[DurableEvent], None]) -> None:
+        """Call a function after each event from now on, once the state has followed it."""
+        self._watchers.append(watcher)
 
     def record(self, event: DurableEvent, prompt_id: str | None = None, **private: Any) -> None:
         """Journal a durable event, fold it, send it. `private` is journaled beside it and never sent.
@@ -94,6 +99,8 @@ class SessionLog:
             log.exception("an event that is no JSON: %s", event.type)
             raise NotJournaled("agentd failed to journal an event. Its log says more.", "internal") from error
         self.state.apply(entry)
+        for watcher in self._watchers:
+            watcher(event)
         notification = entry.notification(self.state.session_id)
         return lambda: self._face.publish(notification)
 

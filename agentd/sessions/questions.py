@@ -33,6 +33,9 @@ from agentd.sessions.face import Face
 
 log = logging.getLogger(__name__)
 
+Emit = Callable[[DurableEvent], Awaitable[None]]
+"""Tells an event of the run that asks."""
+
 REJECTED = "The user rejected this tool call."
 
 
@@ -48,7 +51,7 @@ class Asked:
     subject: PermissionSubject
     options: tuple[PermissionOption, ...]
     judge: Callable[[], Decision]
-    emit: Callable[[DurableEvent], Awaitable[None]]
+    emit: Emit
     child: ChildCall | None = None
 
 
@@ -144,7 +147,7 @@ class Questions:
             answer = None
         question.resolve(_resolution(question.request, answer))
 
-    async def _close(self, question: _Open, emit: Callable[[DurableEvent], Awaitable[None]]) -> None:
+    async def _close(self, question: _Open, emit: Emit) -> None:
         request, resolution = question.request, question.resolution
         assert resolution is not None
         question.is_told = True
@@ -165,7 +168,7 @@ class Questions:
         self,
         request: PermissionRequest,
         option: PermissionOption,
-        emit: Callable[[DurableEvent], Awaitable[None]],
+        emit: Emit,
     ) -> None:
         """Keep an answer for good. Where it cannot be kept for longer, it holds for the session."""
         remember = self.rules.remember

@@ -28,7 +28,8 @@ from agentd.protocol.methods import (
     SessionUpdateParams,
 )
 from agentd.protocol.text import visible
-from agentd.sessions.dispatcher import Dispatcher, Stop
+from agentd.sessions.cancelling import Stop
+from agentd.sessions.dispatcher import Dispatcher
 from agentd.sessions.family import Delegated, Family
 from agentd.sessions.house import House
 from agentd.sessions.journal import Journal
@@ -225,6 +226,7 @@ class Session:
         try:
             await self._shell.close()
         finally:
+            self.prompts.findings.clear()
             self.prompts.checkpoints.close()
             self._log.close()
 

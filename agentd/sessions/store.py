@@ -1,4 +1,4 @@
-"""All sessions: those open in this process, and those that lie in the data folder.
+"""All sessions: those open in this process, and by way of `closed.py` those that lie in the data folder.
 
 A session is opened by taking its journal over; while another process holds it, it can be read only.
 """
@@ -35,27 +35,25 @@ from agentd.protocol.methods import (
     SessionRewindResult,
 )
 from agentd.protocol.wire import Encoded
-from agentd.sessions.children import ChildRuns, children_of, delegated_by
-from agentd.sessions.dispatcher import Stop
+from agentd.sessions.cancelling import Stop
+from agentd.sessions.children import ChildRuns, children_of
+from agentd.sessions.closed import ClosedSessions, journal_errors
 from agentd.sessions.export import markdown
 from agentd.sessions.family import Family
 from agentd.sessions.file_changes import diff, original
 from agentd.sessions.forking import Fork
 from agentd.sessions.gates import Gates
 from agentd.sessions.house import House
-from agentd.sessions.journal import JournalError, JournalLocked, JournalTooNew, holder, remove
-from agentd.sessions.loading import make, not_found, read_state, take_over
-from agentd.sessions.log import damage_told
-from agentd.sessions.page import read_page
+from agentd.sessions.journal import JournalError
+from agentd.sessions.loading import make
 from agentd.sessions.prompts import title_of_text
 from agentd.sessions.replay import ReplayReader
-from agentd.sessions.session import Session, reading, refuse_child
+from agentd.sessions.session import Session, refuse_child
 from agentd.sessions.shelf import Shelf
 from agentd.sessions.state import SessionState
 from agentd.sessions.summary import cursor_of
-from agentd.workspace import restoring
-from agentd.workspace.checkpoints import Checkpoints, remove_beside, with_open_rewind
-from agentd.workspace.paths import WorkspaceError, path_of, uri_of
+from agentd.workspace.checkpoints import Checkpoints, with_open_rewind
+from agentd.workspace.paths import path_of, uri_of
 
 _P = TypeVar("_P")
 _R = TypeVar("_R")
@@ -75,7 +73,7 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._latest: dict[Path, str] = {}  # workspace root -> the session last used here
         self._gates = Gates()
-        self._problems: dict[str, Problem] = {}  # session -> what is wrong with its journal
+        self._closed = ClosedSessions(self._shelf, house, self._parent)
         self._ending = False
 
     @property
@@ -86,7 +84,7 @@ class Sessions:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with journals that were looked at."""
-        return tuple(self._problems.values())
+        return self._closed.problems
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -182,9 +180,7 @@ class Sessions:
         session = self._open.get(session_id)
         if session is not None:
             return session.state, session.journal
-        path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
-        state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
-        return state, path
+        return await self._closed.state(session_id)
 
     async def open(self, session_id: str, *, tell: bool = True) -> Session:
         """The session of that id, opened where it was not. `tell`: whether clients are sent what closes it.
@@ -200,7 +196,7 @@ class Sessions:
             self._check_open()
             session = self._open.get(session_id)
             if session is None:
-                session = await self._load(session_id, tell=tell)
+                session = await self._closed.load(session_id, tell=tell)
                 self._open[session_id] = session
             return session
 
@@ -216,8 +212,8 @@ class Sessions:
             async with self._gates.passing(session_id):
                 session = self._open.get(session_id)
         if session is None:
-            path = await anyio.to_thread.run_sync(self._held_by_nobody, session_id)
-            state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
+            await self._closed.held_by_nobody(session_id)
+            state, _ = await self._closed.state(session_id)
             if not state.queue or (params.keep_queue and params.prompt_id is None):
                 return CancelResult(state="notRunning", quiescent=True)
             session = await self.open(session_id)
@@ -227,14 +223,12 @@ class Sessions:
         """Open a session and tell what happened behind an event; live events follow. Raises like `open`."""
         session = await self.open(params.session_id, tell=False)
         replay = ReplayReader(session.journal, params.session_id, params.after_seq)
-        try:
+        with journal_errors():
             for _ in range(_READINGS):
                 await anyio.to_thread.run_sync(replay.read_on)
                 if (result := session.catch_up(replay, at_last=False)) is not None:
                     return result
             replay.read_on()  # the little that a quick run has added since
-        except JournalError as error:
-            raise RpcError("storage", str(error)) from error
         result = session.catch_up(replay, at_last=True)
         assert result is not None
         return result
@@ -260,41 +254,6 @@ class Sessions:
         async with self._gates.passing(name):
             yield
 
-    async def _load(self, session_id: str, *, tell: bool) -> Session:
-        path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
-        try:
-            with anyio.CancelScope(shield=True):  # an abandoned thread would keep the journal's lock
-                journal, state, damage = await anyio.to_thread.run_sync(take_over, path, session_id)
-        except JournalLocked as error:
-            raise RpcError("sessionLocked", str(error), retryable=True, pid=error.pid) from error
-        except JournalTooNew as error:
-            raise RpcError("unsupported", str(error)) from error
-        except JournalError as error:
-            raise RpcError("storage", str(error)) from error
-        if not state.is_introduced:
-            journal.close()
-            raise not_found(session_id)
-        self._note(session_id, damage)
-        root = path_of(state.base.workspace_uri)
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_settle, path, root, state, self._house)
-        session = Session(state, journal, root, self._house, self._parent(root))
-        try:
-            calls = state.run.calls if state.run is not None else ()
-            delegated = await anyio.to_thread.run_sync(delegated_by, path) if calls else {}
-            session.recover(damage, delegated, tell=tell)
-        except BaseException:
-            journal.close()
-            raise
-        return session
-
-    def _note(self, session_id: str, damage: tuple[int, ...]) -> None:
-        """Keep in mind, for `agentd/status`, what of a journal cannot be read."""
-        self._problems.pop(session_id, None)
-        if damage:
-            message = f"Session {session_id}: {damage_told(damage)}"
-            self._problems[session_id] = Problem(severity="warning", message=message)
-
     def latest(self, root: Path, prompt_id: str | None) -> str | None:
         """The session for a prompt that names none: one that knows `prompt_id`, else the one last used."""
         if prompt_id is not None:
@@ -311,41 +270,7 @@ class Sessions:
             session = self._open.get(params.session_id)
             if session is not None:
                 return session.get(params.before, params.limit)
-            return await self._look_at(params)
-
-    async def _look_at(self, params: SessionGetParams) -> SessionGetResult | Encoded:
-        """Read a session, closing first what a stopped daemon left open in it.
-
-        Nobody is sent these events: a reading opens no session, and what it tells goes up to them. Where
-        the session cannot be taken over (another process holds it, a newer agentd wrote it, the disk is full)
-        it is read as it is.
-        """
-        path = await anyio.to_thread.run_sync(self._shelf.find, params.session_id)
-        try:
-            page = await anyio.to_thread.run_sync(read_page, path, params)
-        except (JournalError, OSError):
-            page = None  # what is wrong is told by who reads it all
-        if page is not None:
-            return page
-        try:
-            session = await self._load(params.session_id, tell=False)
-        except RpcError as error:
-            if error.kind not in ("sessionLocked", "unsupported", "storage"):
-                raise
-            state, info = await self._read(params.session_id, error)
-            return reading(state, info, params.before, params.limit)
-        try:
-            return session.get(params.before, params.limit)
-        finally:
-            await session.close()
-
-    async def _read(self, session_id: str, why: RpcError) -> tuple[SessionState, SessionInfo]:
-        """A session that cannot be taken over, for this reason, as it is."""
-        path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
-        state, damage = await anyio.to_thread.run_sync(read_state, path, session_id)
-        self._note(session_id, damage)
-        info = state.info(alive=why.kind == "sessionLocked")
-        return state, info.model_copy(update={"locked_by": why.details.get("pid")})
+            return await self._closed.page(params)
 
     async def export(self, session_id: str) -> SessionExportResult:
         """A session as Markdown, whether it is open, closed or held by another process."""
@@ -353,8 +278,7 @@ class Sessions:
             session = self._open.get(session_id)
             if session is not None:
                 return SessionExportResult(text=markdown(session.info, session.messages))
-            path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
-            state, _ = await anyio.to_thread.run_sync(read_state, path, session_id)
+            state, _ = await self._closed.state(session_id)
             return SessionExportResult(text=markdown(state.info(alive=False), state.messages))
 
     # --- files ------------------------------------------------------------------------------------
@@ -398,7 +322,7 @@ class Sessions:
                 if path.stem in self._open or self._ending:
                     continue
                 try:
-                    session = await self._load(path.stem, tell=False)
+                    session = await self._closed.load(path.stem, tell=False)
                 except RpcError as error:
                     log.warning("a rewind that was cut short: %s", error)
                 else:
@@ -406,9 +330,8 @@ class Sessions:
 
     async def listing(self, params: SessionListParams, root: Path | None) -> SessionListResult:
         """Sessions, newest first, of one workspace folder or of all; the cursor is a place in that order."""
-        shelved = await anyio.to_thread.run_sync(self._shelf.infos, root, tuple(self._open))
-        self._problems |= shelved.problems
-        infos = {info.session_id: info for info in shelved.infos}
+        shelved = await self._closed.infos(root, tuple(self._open))
+        infos = {info.session_id: info for info in shelved}
         infos |= {s.session_id: s.info for s in self._open.values() if root is None or s.root == root}
         shown = [info for info in infos.values() if params.children or info.parent is None]
         ordered = sorted(shown, key=cursor_of, reverse=True)
@@ -428,17 +351,10 @@ class Sessions:
         async with self._gates.passing(session_id):
             session = self._open.get(session_id)
             if session is None:
-                await anyio.to_thread.run_sync(self._held_by_nobody, session_id)
+                await self._closed.held_by_nobody(session_id)
                 return
             await session.close()
             self._forget(session)
-
-    def _held_by_nobody(self, session_id: str) -> Path:
-        """The journal of a session that is not open here. Raises `RpcError` where it is elsewhere."""
-        path = self._shelf.find(session_id)
-        if (pid := holder(path)) is not None:
-            raise RpcError("sessionLocked", str(JournalLocked(pid)), retryable=True, pid=pid)
-        return path
 
     async def delete(self, session_id: str) -> None:
         """Cancel what runs in a session and remove it for good, and its children before it.
@@ -451,17 +367,10 @@ class Sessions:
             if session is not None:
                 await session.close()
                 self._forget(session)
-            path = await anyio.to_thread.run_sync(self._shelf.find, session_id)
+            path = await self._closed.find(session_id)
             for child in await anyio.to_thread.run_sync(children_of, path):
                 await self.delete(child)
-            try:
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(_remove, path)
-            except JournalLocked as error:
-                raise RpcError("sessionLocked", str(error), retryable=True, pid=error.pid) from error
-            except JournalError as error:
-                raise RpcError("storage", str(error)) from error
-            self._problems.pop(session_id, None)
+            await self._closed.remove(path)
 
     async def close_all(self, stop: Stop) -> None:
         """The daemon ends: close every session, all at the same time, and open none any more."""
@@ -480,20 +389,6 @@ class Sessions:
         del self._open[session.session_id]
         if self._latest.get(session.root) == session.session_id:
             del self._latest[session.root]
-
-
-def _remove(path: Path) -> None:
-    """Remove a session and what was kept for it; of the latter, what a kill leaves is swept later."""
-    remove(path)
-    remove_beside(path)
-
-
-def _settle(path: Path, root: Path, state: SessionState, house: House) -> None:
-    """Take back a rewind in whose midst a daemon died; where that fails, the next rewind tries again."""
-    try:
-        restoring.settle(Checkpoints.beside(path), root, state.rewinds, house.write_notes)
-    except (WorkspaceError, OSError) as error:
-        log.warning("a rewind that was cut short could not be taken back: %s", error)
 
 
 class NewSession:

@@ -18,14 +18,13 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.events import DurableEvent, PermissionResolved
 from agentd.protocol.messages import CommandContent, ContentBlock, ResultBlock, TextContent
 from agentd.sessions.house import House
+from agentd.sessions.questions import Emit
 from agentd.sessions.records import Shown
 from agentd.sessions.words import Words, look_up
 from agentd.tools.base import ToolContext
 
 LOOK_SECONDS = 5.0
 """For all files that a message refers to; on a disk that hangs, a run goes on without."""
-
-Emit = Callable[[DurableEvent], Awaitable[None]]
 
 
 class Record(Protocol):

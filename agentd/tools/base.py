@@ -11,7 +11,7 @@ A tool fails by returning `ToolResult.error(text)`, which the model sees verbati
 model sees as `Tool "x" failed: <message>`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -29,7 +29,7 @@ from agentd.protocol.messages import (
 )
 from agentd.providers.base import Model
 from agentd.workspace.checkpoints import Checkpoint, NoCheckpoint
-from agentd.workspace.editor import Editor
+from agentd.workspace.editor import Editor, Finding
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.shell import Shell
 from agentd.workspace.skills import Skill
@@ -100,6 +100,11 @@ class UnkeptTodo:
         self.items = items
 
 
+def _unseen(findings: Sequence[Finding]) -> bool:
+    """There is nobody to show findings to."""
+    return False
+
+
 @dataclass(frozen=True)
 class ChildTask:
     """What a child session is to do. `tools` are the names of those it gets; None: all it may have."""
@@ -142,6 +147,8 @@ class ToolContext:
     the model has seen, and `shell` what one command leaves for the next. `environment` is what commands
     inherit. `write_notes` tell a later daemon where writes of this one may have left something. `checkpoint`
     keeps what a file is before it is changed. `checkers` are programs of the user's that find what is wrong.
+    `show_findings` shows what a review found, in place of what the session has shown before; it gives False
+    where no editor shows it.
     `model` is the one that reads the result, `skills` are those that it can load. `run_child` runs child
     sessions; None where there can be none.
     """
@@ -157,6 +164,7 @@ class ToolContext:
     shell: Shell = field(default_factory=Shell)
     checkpoint: Checkpoint = field(default_factory=NoCheckpoint)
     checkers: tuple[Checker, ...] = ()
+    show_findings: Callable[[Sequence[Finding]], bool] = _unseen
     model: Model | None = None
     skills: tuple[Skill, ...] = ()
     run_child: RunChild | None = None

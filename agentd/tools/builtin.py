@@ -8,6 +8,7 @@ from agentd.tools.edit_file import EditFile
 from agentd.tools.find_files import FindFiles
 from agentd.tools.list_directory import ListDirectory
 from agentd.tools.read_file import ReadFile
+from agentd.tools.report_findings import ReportFindings
 from agentd.tools.search_files import SearchFiles
 from agentd.tools.task import Task
 from agentd.tools.todo import TodoRead, TodoWrite
@@ -28,6 +29,7 @@ def builtin_tools(processes: Processes, sandbox: Sandbox | None = None) -> Toolb
             FindFiles(),
             SearchFiles(),
             Diagnostics(processes, sandbox),
+            ReportFindings(),
             Bash(processes, sandbox),
             BashOutput(),
             BashKill(),

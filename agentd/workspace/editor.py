@@ -87,6 +87,25 @@ class Focus:
     cursor: int | None = None
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What a review says of some lines of a file, `first` to `last`, counted from 0.
+
+    `uri` is the editor's spelling of the file's name. `indent` is how many characters the first line is
+    indented by, and `last_line` the text of the last one, without its end. `severity` is LSP's: 1 error to
+    4 hint.
+    """
+
+    uri: str
+    path: Path
+    first: int
+    last: int
+    message: str
+    severity: int
+    indent: int = 0
+    last_line: str = ""
+
+
 class Editor(Protocol):
     """The user's editor, or `Disk` where there is none."""
 
@@ -135,6 +154,10 @@ class Editor(Protocol):
         """Have the documents of these files saved, asking the user where the editor cannot do it alone."""
         ...
 
+    def show_findings(self, session_id: str, findings: Sequence[Finding]) -> bool:
+        """Show these in place of all that the session has shown; False where the editor shows none."""
+        ...
+
 
 class Disk:
     """No editor: every file is what is on disk."""
@@ -169,3 +192,7 @@ class Disk:
     async def save(self, paths: Sequence[Path]) -> Saving:
         """There is nothing to save."""
         return Saving()
+
+    def show_findings(self, session_id: str, findings: Sequence[Finding]) -> bool:
+        """There is nobody to see them."""
+        return False

@@ -34,7 +34,10 @@
 (defun agentd-wait (what condition)
   (let ((end (+ (float-time) 20)))
     (while (and (not (funcall condition)) (< (float-time) end))
-      (accept-process-output nil 0.02))
+      (accept-process-output nil 0.1)
+      ;; What came in one piece with an answer that was waited for, jsonrpc leaves until more comes.
+      (when (eglot-current-server)
+        (jsonrpc-async-request (eglot-current-server) :agentd/status nil :success-fn #'ignore :error-fn #'ignore)))
     (unless (funcall condition)
       (ert-fail (format "it did not happen: %s; %S %S" what agentd-messages (buffer-string))))))
 

@@ -89,7 +89,7 @@ def test_a_field_tells_it_too(payload: Any, limit: int | None) -> None:
 
 
 def test_another_failure_tells_no_limit() -> None:
-    words = "maximum context length is 8192 tokens"
+    words = "rate limit reached; the maximum context length is 8192 tokens"
     body = json.dumps({"error": {"message": words}}).encode()
     error = error_from_response(PEER, 429, {}, body, now=0)
     assert (error.kind, error.context_limit) == ("rate_limit", None)

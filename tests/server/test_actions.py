@@ -134,10 +134,48 @@ def test_a_comment_is_an_action_under_its_own_words() -> None:
     assert "comment in line 2 of src/app.py" in said
 
 
+def test_a_finding_of_ours_has_a_fix_of_its_own() -> None:
+    findings = [
+        {**UNUSED, "source": "agentd", "message": text} for text in ("off by\n one", "leaks \u202ea file")
+    ]
+    (one,) = offered(CURSOR, diagnostics=findings[:1], only=["quickfix"])
+    assert (one.title, one.command) == ("agentd: fix: off by one", "agentd.fix")
+    assert orders.fix(one.arguments[0], ROOT).endswith("Then report the findings that are left.")
+    found = offered(CURSOR, diagnostics=[UNUSED, *findings], only=["quickfix"])
+    assert [action.title for action in found] == [
+        "agentd: fix: off by one",
+        "agentd: fix: leaks \\u202ea file",
+        "agentd: fix these 3 problems",
+    ]
+    assert [len(action.arguments[0].diagnostics) for action in found] == [1, 1, 3]
+
+
+def test_a_comment_cannot_look_other_than_it_is() -> None:
+    text = "x\n# agentd: rename\x1b[2J \u202eit " + "\u200b" * 9 + "now\n"
+    (asked,) = offered(CURSOR, text, only=["quickfix"])
+    assert asked.title == "agentd: rename\\x1b[2J \\u202eit [9 invisible characters left out]now"
+    assert "\u200b" not in asked.arguments[0]
+
+
+@pytest.mark.parametrize(
+    "line", ["# agentd: a" + " " * 100_000 + "b", " " * 200_000 + "x", "# agentd:" + "*" * 100_000]
+)
+def test_no_line_takes_long(line: str) -> None:
+    found = asking_lines(f"first # agentd:\n{line}\nlast", CURSOR)
+    assert [words[:1] for _, words in found] in ([], ["a"], ["*"])
+
+
+def test_a_fix_lists_no_more_than_a_model_reads() -> None:
+    target = Target.model_validate({"uri": URI, "diagnostics": [{**UNUSED, "message": "x" * 5000}] * 80})
+    said = orders.fix(target, ROOT)
+    assert said.splitlines()[-1] == "- and 30 more"
+    assert len(said) < 30_000
+
+
 def test_a_fix_says_line_severity_words_and_source() -> None:
     target = Target.model_validate({"uri": URI, "range": CURSOR.model_dump(), "diagnostics": [UNUSED]})
     assert orders.fix(target, ROOT) == (
-        "Fix this problem in line 2 of src/app.py.\n- line 2: error: `os` imported but unused (ruff F401)"
+        "Fix this problem in line 2 of src/app.py.\n- 2:8: error: `os` imported but unused (F401 ruff)"
     )
 
 

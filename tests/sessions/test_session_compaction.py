@@ -168,7 +168,7 @@ async def test_a_cancel_that_comes_behind_the_end_is_too_late_and_says_so(tmp_pa
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(compact)
             await living.face.until("compaction_end")
-            assert session.prompts._compacting is not None, "it has not returned yet"
+            assert session.prompts._busy.compacting is not None, "it has not returned yet"
             assert (await session.cancel()).state == "notRunning"
         assert results[0].outcome == "compacted"
 

@@ -13,6 +13,7 @@ METHODS = [
     "initialize",
     "agentd/prompt",
     "agentd/cancel",
+    "agentd/commands",
     "agentd/session/new",
     "agentd/session/list",
     "agentd/session/get",

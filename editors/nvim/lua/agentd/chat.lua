@@ -6,10 +6,12 @@ local M = { view = nil, send = function() end, cancel = function() end }
 
 local space = vim.api.nvim_create_namespace("agentd")
 local FLUSH_MS = 30 -- changes are drawn together: a model writes faster than a screen is read
+local SHARE = 4 -- and where drawing takes long, Neovim is left free for so many times as long
 
 local buffers = { chat = nil, prompt = nil }
 local drawn = {} -- what stands in the buffer, item by item, as `render` gives it; the footer last
 local dirty, all_dirty, scheduled = {}, true, false
+local took_ms = 0
 local folded_in = {} -- window -> whether what is drawn has its folds there
 
 local function highlights()
@@ -26,8 +28,9 @@ local function highlights()
   end
 end
 
+-- A buffer that the user has unloaded (:bdelete) has lost its text and its keys: it is made anew.
 local function is_valid(buf)
-  return buf ~= nil and vim.api.nvim_buf_is_valid(buf)
+  return buf ~= nil and vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_buf_is_loaded(buf)
 end
 
 local function map(buf, mode, key, run, desc)
@@ -37,6 +40,11 @@ local function map(buf, mode, key, run, desc)
 end
 
 local function scratch(name, filetype)
+  for _, old in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_get_name(old) == name then
+      pcall(vim.api.nvim_buf_delete, old, { force = true })
+    end
+  end
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(buf, name)
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = "nofile", "hide", false
@@ -94,8 +102,13 @@ function M.submit()
   end
 end
 
+-- The window of this tab page; where the chat is a tab page of its own, that one.
 local function window_of(buf)
-  return is_valid(buf) and vim.fn.win_findbuf(buf)[1] or nil
+  local windows = is_valid(buf) and vim.fn.win_findbuf(buf) or {}
+  local here = vim.api.nvim_get_current_tabpage()
+  return vim.iter(windows):find(function(win)
+    return config.options.chat.position == "tab" or vim.api.nvim_win_get_tabpage(win) == here
+  end)
 end
 
 --- Puts a text into the prompt's buffer, in front of what stands there.
@@ -119,11 +132,10 @@ end
 
 local function open_window(position, size)
   if position == "tab" then
-    vim.cmd.tabnew()
-    vim.api.nvim_win_set_buf(0, M.buffer())
+    vim.cmd("tab sbuffer " .. M.buffer()) -- and no empty buffer beside it
     return vim.api.nvim_get_current_win()
   end
-  local options = { split = position, win = -1 }
+  local options = { split = position, win = vim.api.nvim_win_get_config(0).relative == "" and -1 or vim.fn.win_getid(1) }
   options[position == "below" and "height" or "width"] = size
   return vim.api.nvim_open_win(M.buffer(), false, options)
 end
@@ -161,7 +173,9 @@ end
 function M.close()
   for _, buf in pairs(buffers) do
     for _, win in ipairs(is_valid(buf) and vim.fn.win_findbuf(buf) or {}) do
-      pcall(vim.api.nvim_win_close, win, true)
+      if not pcall(vim.api.nvim_win_close, win, true) then -- the last window of Neovim
+        vim.api.nvim_win_call(win, vim.cmd.enew)
+      end
     end
   end
 end
@@ -188,7 +202,7 @@ end
 function M.refresh()
   if not scheduled then
     scheduled = true
-    vim.defer_fn(M.redraw, FLUSH_MS)
+    vim.defer_fn(M.redraw, math.max(FLUSH_MS, SHARE * took_ms))
   end
 end
 
@@ -198,7 +212,7 @@ local function replace(buf, first, old, new)
     same = same + 1
   end
   if same < #old or same < #new then
-    vim.api.nvim_buf_set_lines(buf, first + same, first + #old, false, { unpack(new, same + 1) })
+    vim.api.nvim_buf_set_lines(buf, first + same, first + #old, false, vim.list_slice(new, same + 1))
   end
 end
 
@@ -292,7 +306,7 @@ function M.redraw()
   if not view or not is_valid(buf) then
     return
   end
-  local following = at_end(buf)
+  local began, following = vim.uv.hrtime(), at_end(buf)
   vim.bo[buf].modifiable = true
   if all_dirty or #drawn == 0 then
     draw_all(buf, view)
@@ -307,6 +321,7 @@ function M.redraw()
     vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })
   end
   vim.cmd.redrawstatus({ bang = true })
+  took_ms = math.ceil((vim.uv.hrtime() - began) / 1e6)
 end
 
 --- Shows another view.

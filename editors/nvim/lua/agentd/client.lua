@@ -4,8 +4,8 @@ local config = require("agentd.config")
 local M = {
   --- Called with the params of each `agentd/event`.
   on_event = function() end,
-  --- Called when the process has ended without being asked to.
-  on_lost = function() end,
+  --- Called when the process has ended: `on_end(asked, code, signal)`.
+  on_end = function() end,
 }
 
 local state = { id = nil, stopping = false, waiting = {}, roots = {}, starts = {} }
@@ -75,10 +75,14 @@ local function ended(code, signal)
   state.id, state.stopping, state.roots = nil, false, {}
   vim.schedule(function()
     settle(waiting, ("agentd ended (%s %d)"):format(signal ~= 0 and "signal" or "code", signal ~= 0 and signal or code))
-    if not asked then
-      M.on_lost(code, signal)
-    end
+    M.on_end(asked, code, signal)
   end)
+end
+
+-- Neovim takes versioned edits, and does not say so.
+local function capabilities()
+  local own = { workspace = { workspaceEdit = { documentChanges = true } } }
+  return vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), own)
 end
 
 local function options(root)
@@ -99,6 +103,7 @@ local function options(root)
         trusted = said.trusted,
       },
     },
+    capabilities = capabilities(),
     handlers = require("agentd.handlers"),
     on_init = function()
       vim.schedule(function()
@@ -191,6 +196,26 @@ function M.notify(method, params)
   if client then
     call(client, "notify", method, params)
   end
+end
+
+--- The buffer of a file, nil where there is none. Names are compared as they are: |bufnr()| takes patterns.
+function M.buffer(uri)
+  local ok, path = pcall(vim.uri_to_fname, uri)
+  if not ok then
+    return nil
+  end
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    local name = vim.api.nvim_buf_get_name(buf)
+    if name ~= "" and (name == path or vim.uv.fs_realpath(name) == path) then
+      return buf
+    end
+  end
+end
+
+--- How agentd counts the characters of a line.
+function M.encoding()
+  local client = current()
+  return client and client.offset_encoding or "utf-16"
 end
 
 --- Whether a buffer is a file that agentd should know as it is shown.

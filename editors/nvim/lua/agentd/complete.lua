@@ -55,6 +55,16 @@ local function of_commands(lead)
   end, lead == "" and names or matching(names, lead))
 end
 
+--- A selection as it can be written in a prompt.
+function M.reference(block, root)
+  if block.type == "text" then
+    return block.text
+  end
+  local path = vim.uri_to_fname(block.uri)
+  local name = vim.startswith(path, root .. "/") and path:sub(#root + 2) or path
+  return quoted(("%s:%d-%d"):format(name, block.range.start.line + 1, block.range["end"].line)) .. " "
+end
+
 --- What could stand in the place of a word that begins with @ or /.
 function M.words(lead)
   local first, rest = lead:sub(1, 1), lead:sub(2)

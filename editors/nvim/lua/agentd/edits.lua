@@ -6,7 +6,7 @@ local M = {}
 
 local function buffer_of(change)
   local uri = change.textDocument and change.textDocument.uri
-  local buf = uri and vim.uri_to_bufnr(uri)
+  local buf = uri and client.buffer(uri)
   return buf and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
@@ -25,7 +25,10 @@ end
 
 --- `workspace/applyEdit`.
 function M.apply(err, params, ctx)
-  local changes = params.edit.documentChanges or {}
+  local changes = vim.list_slice(params.edit.documentChanges or {})
+  for uri in pairs(params.edit.changes or {}) do
+    table.insert(changes, { textDocument = { uri = uri } })
+  end
   local number, reason = stale(changes)
   if number then
     return { applied = false, failedChange = number - 1, failureReason = reason }
@@ -36,15 +39,18 @@ function M.apply(err, params, ctx)
       vim.bo[buf].undolevels = vim.bo[buf].undolevels
     end
   end
-  return vim.lsp.handlers["workspace/applyEdit"](err, params, ctx)
+  -- The chat tells what is done: a label would be printed, and a long one asks for Enter.
+  return vim.lsp.handlers["workspace/applyEdit"](err, { edit = params.edit }, ctx)
 end
 
 local function check(buf)
   if vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modified then
     local before = vim.bo[buf].autoread
     vim.bo[buf].autoread = true
-    pcall(vim.cmd.checktime, buf)
-    vim.bo[buf].autoread = before
+    pcall(vim.cmd, "silent! checktime " .. buf) -- nothing to press Enter for where a file is gone
+    if vim.api.nvim_buf_is_valid(buf) then
+      vim.bo[buf].autoread = before
+    end
   end
 end
 
@@ -52,8 +58,8 @@ end
 --- `files` all that agentd follows, as after a command.
 function M.reload(files)
   for _, file in ipairs(files or {}) do
-    local buf = vim.fn.bufnr(vim.uri_to_fname(file.uri))
-    if buf > 0 then
+    local buf = client.buffer(file.uri)
+    if buf then
       check(buf)
     end
   end

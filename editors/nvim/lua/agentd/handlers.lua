@@ -19,10 +19,13 @@ end
 local function save(uris)
   local saved, failed = {}, {}
   for _, uri in ipairs(uris) do
-    local buf = vim.uri_to_bufnr(uri)
-    local ok, err = pcall(vim.api.nvim_buf_call, buf, function()
-      vim.cmd("silent write")
-    end)
+    local buf = client.buffer(uri)
+    local ok, err = false, "its buffer is gone"
+    if buf and vim.api.nvim_buf_is_loaded(buf) then
+      ok, err = pcall(vim.api.nvim_buf_call, buf, function()
+        vim.cmd("silent write")
+      end)
+    end
     if ok and not vim.bo[buf].modified then
       table.insert(saved, uri)
     else
@@ -53,61 +56,21 @@ M["agentd/document/save"] = function(_, params)
   local names = vim.tbl_map(function(uri)
     return vim.fn.fnamemodify(vim.uri_to_fname(uri), ":~:.")
   end, uris)
-  vim.schedule(function()
-    vim.ui.select({ "Save", "Run anyway" }, {
-      prompt = ("agentd runs a command that would not see what is unsaved in %s"):format(table.concat(names, ", ")),
-      kind = "agentd_save",
-    }, function(choice)
-      local answer = choice == "Save" and save(uris) or keep(uris, "the user chose not to save it")
-      vim.schedule(function()
-        coroutine.resume(thread, answer)
-      end)
+  require("agentd.ask").select({ "Save", "Run anyway" }, {
+    prompt = ("agentd runs a command that would not see what is unsaved in %s"):format(table.concat(names, ", ")),
+    kind = "agentd_save",
+  }, function(choice)
+    local answer = choice == "Save" and save(uris) or keep(uris, "the user chose not to save it")
+    vim.schedule(function()
+      coroutine.resume(thread, answer)
     end)
   end)
   return coroutine.yield()
 end
 
-local SEVERITY = { 1, 2, 3, 4 }
-
-local function to_lsp(diagnostic)
-  local original = vim.tbl_get(diagnostic, "user_data", "lsp")
-  return {
-    range = {
-      start = { line = diagnostic.lnum, character = diagnostic.col },
-      ["end"] = { line = diagnostic.end_lnum or diagnostic.lnum, character = diagnostic.end_col or diagnostic.col },
-    },
-    severity = SEVERITY[diagnostic.severity],
-    message = diagnostic.message,
-    source = diagnostic.source,
-    code = original and original.code or diagnostic.code,
-  }
-end
-
 --- What other language servers say of files.
 M["agentd/diagnostics/get"] = function(_, params)
-  local items = {}
-  local function add(uri, buf)
-    table.insert(items, {
-      uri = uri,
-      version = client.version(buf),
-      diagnostics = vim.tbl_map(to_lsp, vim.diagnostic.get(buf)),
-    })
-  end
-  if client.plain(params).uris then
-    for _, uri in ipairs(params.uris) do
-      local buf = vim.fn.bufnr(vim.uri_to_fname(uri))
-      if buf > 0 then
-        add(uri, buf)
-      end
-    end
-  else
-    for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-      if #vim.diagnostic.get(buf) > 0 then
-        add(vim.uri_from_bufnr(buf), buf)
-      end
-    end
-  end
-  return { items = items }
+  return require("agentd.diagnostics").get(client.plain(params))
 end
 
 return M

@@ -23,7 +23,15 @@ local function check_command(health)
     health.error(command .. " is not an executable", { "pip install agentd-lsp", "or set `cmd` in setup()" })
     return
   end
-  local ran = vim.system({ command, "--version" }, { text = true }):wait(10000)
+  local asked = {} -- `python -m agentd` is a command, too
+  for _, part in ipairs(config.options.cmd) do
+    if part:sub(1, 2) == "--" then
+      break
+    end
+    table.insert(asked, part)
+  end
+  table.insert(asked, "--version")
+  local ran = vim.system(asked, { text = true, env = config.options.env }):wait(10000)
   if ran.code == 0 then
     health.ok(("%s: %s"):format(vim.fn.exepath(command), vim.trim(ran.stdout)))
   else

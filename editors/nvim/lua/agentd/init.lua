@@ -3,8 +3,11 @@ local chat = require("agentd.chat")
 local client = require("agentd.client")
 local complete = require("agentd.complete")
 local config = require("agentd.config")
+local focus = require("agentd.focus")
 local history = require("agentd.history")
+local permission = require("agentd.permission")
 local registry = require("agentd.registry")
+local render = require("agentd.render")
 local views = require("agentd.view")
 
 local M = {}
@@ -28,9 +31,10 @@ M.sessions, M.resume, M.diff, M.undo = history.sessions, history.resume, history
 
 --- Opens the chat, and goes to where prompts are written.
 function M.open()
+  local asked_in = vim.api.nvim_get_current_win()
   with_session(function(view)
     registry.show(view)
-    chat.open(true)
+    chat.open(vim.api.nvim_get_current_win() == asked_in) -- whoever went on to work elsewhere stays there
   end)
 end
 
@@ -47,6 +51,7 @@ local function send(view, blocks, when_busy)
   client.request("agentd/prompt", params, function(err, result)
     if err then
       view:notice(err, "error")
+      chat.give_back(views.text_of(blocks, true)) -- it never began
     end
     for _, queued in ipairs(result and result.restored or {}) do
       chat.give_back(views.text_of(queued.prompt))
@@ -80,11 +85,11 @@ end
 
 local function selection(buf, range)
   local name = vim.api.nvim_buf_get_name(buf)
-  local lines = vim.api.nvim_buf_get_lines(buf, range[1] - 1, range[2], false)
-  local block = { type = "resource", uri = vim.uri_from_bufnr(buf) }
   if name == "" or vim.bo[buf].buftype ~= "" then
-    return { type = "text", text = table.concat(lines, "\n") }
+    local lines = vim.api.nvim_buf_get_lines(buf, range[1] - 1, range[2], false)
+    return { type = "text", text = render.fenced(table.concat(lines, "\n"), vim.bo[buf].filetype) }
   end
+  local block = { type = "resource", uri = vim.uri_from_bufnr(buf) }
   block.range = { start = { line = range[1] - 1, character = 0 }, ["end"] = { line = range[2], character = 0 } }
   return block
 end
@@ -98,10 +103,13 @@ function M.prompt(text, options)
   with_session(function(view)
     registry.show(view)
     chat.open(false)
+    local root = vim.uri_to_fname(view.info.workspaceUri)
     if text == "" and range then
+      chat.give_back(complete.reference(range, root))
       return chat.focus()
     end
-    local blocks = complete.blocks(text, vim.uri_to_fname(view.info.workspaceUri))
+    focus.tell(buf)
+    local blocks = complete.blocks(text, root)
     if range then
       table.insert(blocks, range)
     end
@@ -137,19 +145,20 @@ chat.cancel = M.cancel
 
 --- Answers the oldest open question: `kind` is "allow_once" or "reject_once".
 function M.answer(kind)
-  for _, view in pairs(registry.all()) do
-    local question = view.pending[1]
-    for _, option in ipairs(question and question.options or {}) do
-      if option.kind == kind then
-        return client.request("agentd/permission/respond", { requestId = question.requestId, optionId = option.optionId }, function(err)
-          if err then
-            fail(err)
-          end
-        end)
-      end
+  local question = permission.oldest() or (chat.view and chat.view.pending[1])
+  if not question then
+    return say("no question is open")
+  end
+  for _, option in ipairs(question.options) do
+    if option.kind == kind then
+      local params = { requestId = question.requestId, optionId = option.optionId }
+      return client.request("agentd/permission/respond", params, function(err)
+        if err then
+          fail(err)
+        end
+      end)
     end
   end
-  say("no question is open")
 end
 
 local QUEUE = { "run", "edit", "remove", "clear" }
@@ -251,12 +260,15 @@ function M.stop()
   client.stop()
 end
 
-client.on_lost = function(code, signal)
+client.on_end = function(asked, code, signal)
   local view = chat.view
-  if not view then
+  registry.lose()
+  focus.forget()
+  require("agentd.diagnostics").forget()
+  chat.refresh()
+  if asked or not view then
     return
   end
-  view.running, view.pending = false, {}
   if not client.may_restart() then
     return view:notice(("agentd ended again and again (code %d, signal %d): see :checkhealth agentd"):format(code, signal), "error")
   end
@@ -275,26 +287,6 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "FileT
   group = group,
   callback = function(args)
     client.attach(args.buf)
-  end,
-})
-
-local focus_timer
-vim.api.nvim_create_autocmd({ "BufEnter", "CursorHold" }, {
-  group = group,
-  callback = function(args)
-    if not client.version(args.buf) or not client.serves("agentd/focus") then
-      return
-    end
-    if focus_timer then
-      focus_timer:stop()
-    end
-    focus_timer = vim.defer_fn(function()
-      if vim.api.nvim_get_current_buf() == args.buf then
-        local line = vim.api.nvim_win_get_cursor(0)[1] - 1
-        local at = { line = line, character = 0 }
-        client.notify("agentd/focus", { uri = vim.uri_from_bufnr(args.buf), selection = { start = at, ["end"] = at } })
-      end
-    end, 200)
   end,
 })
 

@@ -1,28 +1,29 @@
 --- Questions: what would happen is shown whole in a window of its own, beside the choice.
+local ask = require("agentd.ask")
 local render = require("agentd.render")
 
 local M = {}
 
-local open = {} -- request id -> { resume, close }
+local open = {} -- { id, question, resume(answer) }, the oldest first
 
---- What a question is about, as lines and their file type.
+--- What a question is about, as lines and their file type. Nothing of it is left out or shown otherwise.
 function M.subject(question)
   local subject = question.subject
   if subject.type == "command" then
-    local lines = render.lines(subject.command)
+    local lines = render.exact(subject.command)
     vim.list_extend(lines, { "", "# in " .. subject.cwd })
     if subject.reason then
-      vim.list_extend(lines, render.lines("# outside the sandbox, because: " .. subject.reason))
+      vim.list_extend(lines, render.exact("# outside the sandbox, because: " .. subject.reason))
     end
     return lines, "sh"
   elseif subject.type == "edit" then
-    return render.lines(subject.patch), "diff"
+    return render.exact(subject.patch), "diff"
   elseif subject.type == "fetch" then
-    return { subject.url }, ""
+    return render.exact(subject.url), ""
   elseif subject.type == "read" then
     return { subject.uri, "", "This file may hold secrets." }, ""
   end
-  return render.lines(vim.inspect(subject)), ""
+  return render.exact(vim.inspect(subject)), ""
 end
 
 local function preview(question)
@@ -30,17 +31,17 @@ local function preview(question)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].filetype, vim.bo[buf].modifiable, vim.bo[buf].bufhidden = filetype, false, "wipe"
-  local width = math.max(20, math.floor(vim.o.columns * 0.8))
+  local width = math.min(math.max(20, math.floor(vim.o.columns * 0.8)), math.max(vim.o.columns - 2, 1))
   local height = math.max(1, math.min(#lines, math.floor(vim.o.lines * 0.6)))
   local win = vim.api.nvim_open_win(buf, false, {
     relative = "editor",
     row = 1,
-    col = math.floor((vim.o.columns - width) / 2),
+    col = math.max(0, math.floor((vim.o.columns - width) / 2)),
     width = width,
     height = height,
     border = "rounded",
     title = (" agentd: %s "):format(render.lines(question.title)[1]),
-    footer = #lines > height and (" %d lines "):format(#lines) or nil,
+    footer = (" %d lines; :AgentdAccept, :AgentdReject "):format(#lines),
     zindex = 40,
   })
   vim.wo[win].wrap = true
@@ -50,40 +51,68 @@ local function preview(question)
   end
 end
 
---- `agentd/permission/request`: runs in a coroutine, which waits for the choice.
+--- `agentd/permission/request`: runs in a coroutine, which waits for the choice. A choice that is put off leaves the
+--- question open, and what it is about in view.
 function M.ask(question)
   local thread = coroutine.running()
-  local close = preview(question)
-  local answered = false
-  local function resume(answer)
+  local close, answered, next_one = function() end, false, nil
+  local entry = { id = question.requestId, question = question }
+  function entry.resume(answer)
     if answered then
       return
     end
-    answered, open[question.requestId] = true, nil
+    answered = true
+    open = vim.tbl_filter(function(each)
+      return each ~= entry
+    end, open)
     close()
+    next_one()
     vim.schedule(function()
       coroutine.resume(thread, answer)
     end)
   end
-  open[question.requestId] = resume
+  table.insert(open, entry)
   vim.schedule(function()
-    vim.ui.select(question.options, {
-      prompt = question.title,
-      kind = "agentd_permission",
-      format_item = function(option)
-        return option.rule and ("%s: %s"):format(option.label, option.rule) or option.label
-      end,
-    }, function(option)
-      resume(option and { optionId = option.optionId } or { cancelled = true })
-    end)
+    if not answered then
+      close = preview(question)
+    end
+  end)
+  next_one = ask.select(question.options, {
+    prompt = render.lines(question.title)[1],
+    kind = "agentd_permission",
+    format_item = function(option)
+      return option.rule and ("%s: %s"):format(option.label, option.rule) or option.label
+    end,
+  }, function(option)
+    if option then
+      entry.resume({ optionId = option.optionId })
+    elseif not answered then
+      vim.notify("agentd: the question stays open; answer it by :AgentdAccept or :AgentdReject")
+    end
+  end, function()
+    return answered
   end)
   return coroutine.yield()
 end
 
+--- The oldest question that is open, nil where none is.
+function M.oldest()
+  return open[1] and open[1].question
+end
+
 --- The question was answered elsewhere, or withdrawn: its window goes.
 function M.resolved(request_id)
-  if open[request_id] then
-    open[request_id]({ cancelled = true })
+  for _, entry in ipairs(open) do
+    if entry.id == request_id then
+      return entry.resume({ cancelled = true })
+    end
+  end
+end
+
+--- The process has ended: nobody waits for an answer.
+function M.forget_all()
+  for _, entry in ipairs(vim.list_slice(open)) do
+    entry.resume({ cancelled = true })
   end
 end
 

@@ -101,20 +101,18 @@ end
 function M.attach(session, callback)
   local view = M.view_of(session)
   local is_new = view.seq == 0
-  client.request("agentd/session/attach", { sessionId = view.id, afterSeq = is_new and session.seq or view.seq }, function(err, answer)
+  client.request("agentd/session/attach", { sessionId = view.id, afterSeq = view.seq }, function(err, answer)
     if err then
       return callback(err)
     end
-    if is_new then
-      return M.read_anew(view, callback)
-    elseif answer.kind == "snapshot" then
-      view:load(answer.snapshot)
-    else
-      for _, params in ipairs(answer.events) do
-        view:apply(params)
-      end
-      view:resume(answer)
+    view.detached = false
+    for _, params in ipairs(answer.events or {}) do
+      view:apply(params)
     end
+    if answer.kind == "snapshot" or (is_new and view.info.forkedFrom) then -- what a fork took over is no event of its own
+      return M.read_anew(view, callback)
+    end
+    view:resume(answer)
     callback(nil, view)
   end)
 end
@@ -154,7 +152,7 @@ function M.with_session(callback)
   local view = sessions[current[root]]
   if not view then
     return M.new_session(callback)
-  elseif client.is_ready() then
+  elseif client.is_ready() and not view.detached then
     return callback(view)
   end
   M.start(root, function()
@@ -165,6 +163,14 @@ function M.with_session(callback)
       callback(view)
     end)
   end)
+end
+
+--- The process has ended.
+function M.lose()
+  permission.forget_all()
+  for _, view in pairs(sessions) do
+    view:lose()
+  end
 end
 
 --- All views.

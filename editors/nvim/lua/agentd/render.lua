@@ -10,6 +10,11 @@ function M.lines(text)
   return vim.split(text, "\n", { plain = true })
 end
 
+--- The same without a change of any character: Neovim itself shows control characters as what they are.
+function M.exact(text)
+  return vim.split(text, "\n", { plain = true })
+end
+
 --- Strips what would end a block of code too early: a fence longer than any in the text.
 local function fence(text)
   local longest = 2
@@ -24,6 +29,12 @@ local function code(into, text, language)
   table.insert(into, mark .. language)
   vim.list_extend(into, M.lines((text:gsub("\n$", ""))))
   table.insert(into, mark)
+end
+
+--- A text as a block of code.
+function M.fenced(text, language)
+  local mark = fence(text)
+  return table.concat({ mark .. language, text, mark }, "\n")
 end
 
 local function duration(ms)

@@ -21,10 +21,11 @@ function M.new(session, touched)
 end
 
 function View:reset(session)
+  self.prompts = self.prompts or {} -- which is more than a snapshot knows
   self.id, self.info = session.sessionId, session
   self.items, self.tools, self.messages = {}, {}, {}
   self.todo, self.queue, self.pending = {}, {}, {}
-  self.seq, self.running, self.usage, self.prompts = 0, false, session.usage, {}
+  self.seq, self.running, self.usage = 0, false, session.usage
 end
 
 function View:add(item)
@@ -37,19 +38,21 @@ function View:notice(text, severity)
   return self:add({ kind = "notice", text = text, severity = severity or "info" })
 end
 
---- The text of content blocks, others in words.
-function M.text_of(blocks)
+--- The text of content blocks, others in words; with `only_text` those that the user wrote.
+function M.text_of(blocks, only_text)
   local parts = {}
   for _, block in ipairs(blocks or {}) do
     if block.type == "text" then
       table.insert(parts, block.text)
+    elseif block.type == "command" then
+      table.insert(parts, vim.trim(("/%s %s"):format(block.name, block.arguments or "")))
+    elseif only_text then
+      -- references stand in the text
     elseif block.type == "image" then
       table.insert(parts, "[image]")
     elseif block.type == "resource" then
       local lines = block.range and (":%d-%d"):format(block.range.start.line + 1, block.range["end"].line + 1) or ""
       table.insert(parts, ("@%s%s"):format(vim.fs.basename(vim.uri_to_fname(block.uri)), lines))
-    elseif block.type == "command" then
-      table.insert(parts, vim.trim(("/%s %s"):format(block.name, block.arguments or "")))
     end
   end
   return table.concat(parts, "\n")
@@ -166,6 +169,18 @@ function M.title_of(name, arguments)
   return type(first) == "string" and ("%s %s"):format(name, vim.split(first, "\n")[1]) or name
 end
 
+--- The process has ended: what ran runs no more, and what happened since has to be read.
+function View:lose()
+  self.detached, self.running, self.compacting, self.pending = true, false, false, {}
+  for _, item in ipairs(self.items) do
+    if item.open or item.state == "running" or item.state == "asking" then
+      item.open = false
+      item.state, item.question = item.state and "failed", nil
+      self.touched(item)
+    end
+  end
+end
+
 function View:block(item, index, kind)
   item.by_index = item.by_index or {}
   local block = item.by_index[index]
@@ -207,7 +222,9 @@ function events.agent_start(view, event, prompt_id)
   view.running, view.running_prompt = true, prompt_id
   view.model, view.mode = event.prompt.model, event.prompt.mode
   if prompt_id then
-    table.insert(view.prompts, prompt_id)
+    if view.prompts[#view.prompts] ~= prompt_id then
+      table.insert(view.prompts, prompt_id)
+    end
   end
 end
 
