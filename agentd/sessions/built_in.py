@@ -53,12 +53,13 @@ def check(command: CommandContent, house: House, session_model: str | None) -> N
 class BuiltIn:
     """One run of a built-in command; `providers.base.Provider` of its answer."""
 
-    def __init__(self, command: CommandContent, ground: Ground, compact: Compact) -> None:
+    def __init__(self, command: CommandContent, ground: Ground, compact: Compact, prompt_id: str) -> None:
         self.shown: tuple[ResultBlock, ...] = ()
         """What the model is told of it."""
         self._name = command.name
         self._arguments = command.arguments.strip()
         self._ground = ground
+        self._prompt_id = prompt_id
         self._log, self._house = ground.log, ground.house
         self._compact = compact
         self._answer = ""
@@ -174,7 +175,9 @@ class BuiltIn:
     async def _undo(self) -> str:
         """Bring back the files of the last prompt that has changed any which are not back yet."""
         place = self._ground
-        rewinding = Rewinding(place.root, self._log, self._house, place.checkpoints, place.seen)
+        rewinding = Rewinding(
+            place.root, self._log, self._house, place.checkpoints, place.seen, by=self._prompt_id
+        )
         changes = await anyio.to_thread.run_sync(place.checkpoints.changes)
         changed = {change.origin for change in changes if not change.is_rewind}
         state = self._log.state

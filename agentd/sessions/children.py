@@ -28,7 +28,7 @@ from agentd.protocol.events import (
     ToolExecutionStart,
     TurnEnd,
 )
-from agentd.protocol.messages import AssistantMessage, EditDetails, FileAction
+from agentd.protocol.messages import AssistantMessage, EditDetails, FileAction, Usage
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import PromptParams, PromptResult
 from agentd.sessions.family import Delegated, Family, Parentage, together
@@ -84,11 +84,18 @@ class _Watch:
             self.steps(f"the model server failed, trying again: {event.reason}")
         elif isinstance(event, ToolExecutionEnd):
             _note_changes(self.changed, event)
-        elif isinstance(event, TurnEnd) and event.usage is not None:
-            self.tokens += event.usage.total - event.usage.cache_read
-            if self.tokens >= self.max_tokens:
-                self.over = True
-                self.stop()  # too late where this turn was the last
+        elif isinstance(event, TurnEnd):
+            self._count(event.usage)
+        elif isinstance(event, CompactionEnd):
+            self._count(spent(event))
+
+    def _count(self, usage: Usage | None) -> None:
+        if usage is None:
+            return
+        self.tokens += usage.total - usage.cache_read
+        if self.tokens >= self.max_tokens:
+            self.over = True
+            self.stop()  # too late where this turn was the last
 
 
 class ChildRuns:

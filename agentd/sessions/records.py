@@ -114,11 +114,12 @@ class _Private(Wire):
     cuts_prompts: str | None = None
     damage: Many[int] = ()
     rewind: str | None = None
+    rewound_by: str | None = None
     refused: dict[str, dict[str, Any]] = Field(default_factory=dict)
     prompts: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
-_PRIVATE = ("promptDigest", "cutsPrompts", "summary", "steer", "refused", "damage", "rewind")
+_PRIVATE = ("promptDigest", "cutsPrompts", "summary", "steer", "refused", "damage", "rewind", "rewoundBy")
 
 
 REFERRED_TO = {"tool_execution_end", "queue_changed"}

@@ -75,13 +75,21 @@ class Rewinding:
     """Rewinds one session. Whoever calls sees to it that nothing else happens in the session meanwhile."""
 
     def __init__(
-        self, root: Path, log: SessionLog, house: House, checkpoints: Checkpoints, seen: SeenFiles
+        self,
+        root: Path,
+        log: SessionLog,
+        house: House,
+        checkpoints: Checkpoints,
+        seen: SeenFiles,
+        by: str | None = None,
     ) -> None:
+        """`by` is the prompt that wants it, which has not begun yet."""
         self._root = root
         self._log = log
         self._house = house
         self._checkpoints = checkpoints
         self._seen = seen
+        self._own = {"rewoundBy": by} if by is not None else {}
 
     async def run(self, params: SessionRewindParams) -> SessionRewindResult:
         """Do it, or with `dry_run` say what would be done.
@@ -149,7 +157,7 @@ class Rewinding:
             await buffers.take_back()
             raise _storage(error) from error
         try:
-            self._log.record(plan.event, rewind=rewind_id)
+            self._log.record(plan.event, rewind=rewind_id, **self._own)
         except NotJournaled as error:
             await anyio.to_thread.run_sync(self._take_back, rewind_id, steps)
             await buffers.take_back()

@@ -95,14 +95,17 @@ class Run(SessionConversation):
         mode = params.mode if words.mode is None else stricter(params.mode or base.mode, words.mode)
         self._permits = permits = Permits(ground, self.prompt_id, mode)
         self._built_in = (
-            BuiltIn(words.built_in, ground, self._compact) if words.built_in is not None else None
+            BuiltIn(words.built_in, ground, self._compact, self.prompt_id)
+            if words.built_in is not None
+            else None
         )
         self._engine = (
             self._built_in.engine
             if self._built_in is not None
             else house.engines.engine(params.model or words.model or base.model, params.effort or base.effort)
         )
-        note = focus_note(house.editor.focus, ground.root) if blocks and self._built_in is None else ()
+        by_user = bool(blocks) and self._built_in is None and ground.family.parent is None
+        note = focus_note(house.editor.focus, ground.root) if by_user else ()
         self.delegations = Delegations()
         ways = Ways(lambda: self.tool_context(_unheard), permits.judge, permits.ask_about, self.emit)
         words = replace(words, parts=(*words.parts, *note))

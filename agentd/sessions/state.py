@@ -112,6 +112,7 @@ class SessionState:
         self.starts: dict[str, Start] = {}  # of those whose messages are there
         self.rewinds: dict[str, int] = {}  # the ids of all rewinds, and how many prompts were said by then
         self.rewound: Rewound | None = None  # what an undo would undo
+        self._rewound_by: dict[str, str] = {}  # prompts that begin with a rewind, before they have begun
         self._changed: Session | None = None
         self._call_ids: set[str] = set()
         self._questions: dict[str, PermissionRequested] = {}
@@ -211,7 +212,7 @@ class SessionState:
         elif isinstance(event, CompactionStart | CompactionEnd):
             self._follow_compaction(event)
         elif isinstance(event, SessionRewound):
-            self._rewind(event, str(entry.private.get("rewind", "")))
+            self._rewind(event, str(entry.private.get("rewind", "")), entry.private.get("rewoundBy"))
         if self.run is not None:
             follow(self.run, event, len(self.messages))
             take_delegated(self.run, entry.private.get(KEPT))
@@ -222,6 +223,8 @@ class SessionState:
         """A run begins; a prompt that stood in the queue for it stands there no more."""
         self.run = OpenRun(prompt_id, event.prompt.model, whole_turns=len(self.messages))
         self.begun.append(prompt_id)
+        if (own := self._rewound_by.pop(prompt_id, None)) is not None:
+            self.rewinds[own] = len(self.begun)  # going back to before the prompt takes it back as well
         self.instructions = event.prompt.instructions
         self.starts[prompt_id] = Start(len(self.messages), self.todo)
         if self.rewound is not None and self.rewound.removed:
@@ -316,9 +319,11 @@ class SessionState:
         start = self.starts.get(prompt_id)
         return () if start is None else tuple(self.messages[start.messages :])
 
-    def _rewind(self, event: SessionRewound, rewind_id: str) -> None:
-        """Go back, or undo that: the last rewind is turned round."""
+    def _rewind(self, event: SessionRewound, rewind_id: str, by: str | None) -> None:
+        """Go back, or undo that: the last rewind is turned round. `by`: the prompt that wants it."""
         self.rewinds[rewind_id] = len(self.begun)
+        if by is not None:
+            self._rewound_by[by] = rewind_id
         last = self.rewound
         if event.undo and last is not None and not last.is_undone:
             self.messages += last.removed

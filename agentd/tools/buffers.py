@@ -3,7 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakValueDictionary
 
+import anyio
 import anyio.to_thread
 from anyio import CancelScope
 
@@ -44,27 +47,50 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
 
     Raises WorkspaceError where what it was before cannot be kept.
     """
-    before, shown = wanted.document.text, wanted.held.shown(wanted.text)
-    edit = BufferEdit(place.path, before, shown, f"agentd: {wanted.told.rstrip('.')}")
-    after = wanted.held.saved(shown)
     known = await context.editor.diagnostics([place.path])
-    try:
-        async with _kept(context, place, wanted.held.snapshot, after):
-            outcome = await context.editor.apply(edit)
-            if not isinstance(outcome, Applied):
-                raise _NotDone(outcome)
-            # Its line ends may be the editor's own, and what it has now is what can be brought back.
-            really = wanted.held.saved(outcome.text)
-    except _NotDone as done:
-        return _failed(context, place, wanted, done.outcome)
-    if really != after and wanted.held.snapshot is not None:
-        async with _kept(context, place, Snapshot(after, wanted.held.snapshot.status), really):
-            pass
-    context.seen.note(place.path, digest(really))
+    async with _alone(place.path):
+        document = await context.editor.document(place.path)
+        if document is None or document.text != wanted.document.text:
+            return None  # a sub-agent was quicker: a change that cannot be made is none to be kept
+        try:
+            outcome = await _made(context, place, wanted)
+        except _NotDone as done:
+            return _failed(context, place, wanted, done.outcome)
     note = " The change is in the editor, where the file is open, and not saved yet."
     if outcome.now != outcome.text:
         note += " The user has typed in it since: read it again before you change it again."
     return ToolResult.text(wanted.told + note + await told_after(context, place, known))
+
+
+async def _made(context: ToolContext, place: Place, wanted: BufferChange) -> Applied:
+    """The change, made and kept. Raises `_NotDone`, and WorkspaceError where it cannot be kept."""
+    shown, snapshot = wanted.held.shown(wanted.text), wanted.held.snapshot
+    edit = BufferEdit(place.path, wanted.document.text, shown, f"agentd: {wanted.told.rstrip('.')}")
+    after = wanted.held.saved(shown)
+    async with _kept(context, place, snapshot, after):
+        outcome = await context.editor.apply(edit)
+        if not isinstance(outcome, Applied):
+            raise _NotDone(outcome)
+        # Its line ends may be the editor's own, and what it has now is what can be brought back.
+        really = wanted.held.saved(outcome.text)
+    if really != after and snapshot is not None:
+        async with _kept(context, place, Snapshot(after, snapshot.status), really):
+            pass
+    context.seen.note(place.path, digest(really))
+    return outcome
+
+
+_locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
+
+
+@asynccontextmanager
+async def _alone(path: Path) -> AsyncIterator[None]:
+    """Order the changes of one document: what is kept of each has to begin where the one before ended."""
+    lock = _locks.get(path)
+    if lock is None:
+        lock = _locks[path] = anyio.Lock()
+    async with lock:
+        yield
 
 
 @asynccontextmanager

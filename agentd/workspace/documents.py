@@ -139,11 +139,13 @@ def _read_text(path: Path) -> Text | None:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
+    try:
+        found = os.fstat(fd)  # before it is made a file, which a folder in its place cannot be
         if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_COMPARED:
             return None
-        try:
+        with os.fdopen(fd, "rb", closefd=False) as file:
             return decode(file.read(_MAX_COMPARED + 1))
-        except (OSError, BinaryContent):
-            return None
+    except (OSError, BinaryContent):
+        return None
+    finally:
+        os.close(fd)

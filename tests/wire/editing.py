@@ -49,6 +49,8 @@ class SimulatedEditor:
         self.undo: list[str] = []
         self.requests: list[Json] = []
         self.on_edit: Callable[[SimulatedEditor, Json], None] = honest
+        self.runs_anyway = False
+        """Whether commands are to run beside what is not saved, where that is asked."""
         self._since = len(daemon.messages)
         self._stop = False
         self.failure: BaseException | None = None
@@ -82,6 +84,8 @@ class SimulatedEditor:
                 if message.get("method") == "workspace/applyEdit" and self.is_of_us(params):
                     self.requests.append(message)
                     self.on_edit(self, message)
+                elif message.get("method") == "window/showMessageRequest" and self.runs_anyway:
+                    self.daemon.answer(message, {"title": "Run anyway"})
         except BaseException as error:  # told by whoever ends us
             self.failure = error
 

@@ -35,7 +35,9 @@ class Author:
     def __init__(self, daemon: Daemon, home: Home, root: Path | None = None) -> None:
         self.home = home
         self.root = root or home.workspace()
-        self.chat = Chat(daemon, self.root, model=home.script(reply("-")), mode="full")
+        self.chat = Chat(
+            daemon, self.root, model=home.script(*[reply("## Goal\nTo work.")] * 100), mode="full"
+        )
 
     @property
     def daemon(self) -> Daemon:

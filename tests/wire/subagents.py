@@ -6,6 +6,7 @@ from wire.chat import Chat
 from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.order import assert_well_formed
+from wire.rewinding import told
 from wire.scripts import reply, tool
 
 
@@ -116,3 +117,25 @@ class Parent(Chat):
         end = marks.index((self.id, "tool_execution_end"))
         places = [number for number, (session_id, _) in enumerate(marks) if session_id != self.id]
         assert all(start < place < end for place in places)
+
+
+class Writers(Parent):
+    """A parent of sub-agents that work in files."""
+
+    def ask(self, what: str, **params: object) -> Json:
+        """A request `agentd/session/<what>` about the session."""
+        answer: Json = self.daemon.call(f"agentd/session/{what}", {"sessionId": self.id, **params})
+        return answer
+
+    def files(self) -> dict[str, str]:
+        """The files of the workspace, by name, with their content."""
+        return {path.name: path.read_text() for path in sorted(self.root.iterdir()) if path.is_file()}
+
+    def names_changed(self) -> dict[str, str]:
+        """What `files_changed` of the parent tells, by name."""
+        return told(self.event("files_changed"))
+
+
+def steps(*calls: Json) -> list[Json]:
+    """What a sub-agent answers that makes these calls, each in a turn of its own, and is done."""
+    return [*(reply(call) for call in calls), reply("ok")]

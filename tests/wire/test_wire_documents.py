@@ -1,5 +1,6 @@
 """Open documents: the model reads what the user sees, and disk is never written under a dirty buffer."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -243,3 +244,32 @@ def test_a_document_that_is_not_on_disk_is_found_by_name(daemon: Daemon, shared_
     assert [text_of(result).split("\n")[0] for result in results] == [
         "only-here.txt", "only-here.txt:1: a needle"
     ]  # fmt: skip
+
+
+def test_an_open_document_whose_file_gave_way_to_a_folder_stops_nothing(home: Home) -> None:
+    """Neither what is done elsewhere nor what is asked about it, and no descriptor is kept."""
+    daemon = home.start("--allow-full")
+    root = home.workspace(a_txt="a\n", b_txt="b\n")
+    uri = (root / "a.txt").as_uri()
+    document = {"uri": uri, "languageId": "plaintext", "version": 0, "text": "a\n"}
+    daemon.notify("textDocument/didOpen", {"textDocument": document})
+    change = {"textDocument": {"uri": uri, "version": 1}, "contentChanges": [{"text": "typed\n"}]}
+    daemon.notify("textDocument/didChange", change)
+    calls = [
+        tool("read_file", {"file_path": "a.txt"}),
+        tool("write_file", {"file_path": "new.txt", "content": "new\n"}),
+    ]
+    chat = Chat(daemon, root, model=home.script(reply(*calls), reply("done")), mode="full")
+    assert chat.run(promptId="one")["text"] == "done", "the daemon knows the document by now"
+    (root / "a.txt").unlink()
+    (root / "a.txt").mkdir()
+    rewind = {"sessionId": chat.id, "promptId": "one", "scope": "files"}
+
+    def look() -> int:
+        """Whoever asks which documents are not saved looks at all of them."""
+        (file,) = daemon.call("agentd/session/rewind", {**rewind, "dryRun": True})["files"]
+        assert file["action"] == "deleted"
+        return len(os.listdir(f"/proc/{daemon.pid}/fd"))
+
+    descriptors = look()
+    assert [look() for _ in range(5)] == [descriptors] * 5

@@ -399,6 +399,26 @@ def test_undo_brings_back_the_files_of_one_prompt_after_the_other_and_tells_the_
     assert (root / "one.txt").exists(), "an undo can be undone"
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_going_back_to_before_an_undo_takes_it_back_as_well(home: Home, killed: bool) -> None:
+    script = [reply(tool("write_file", {"file_path": "one.txt", "content": "one"})), reply("a"), reply("b")]
+    daemon = home.start("--allow-full")
+    chat = Chat(daemon, home.workspace(), model=home.script(*script), mode="full")
+    chat.run("first")
+    before = chat.get()["messages"]
+    chat.run([command("undo")], promptId="undone")
+    chat.run("later", promptId="later")
+    if killed:
+        daemon.kill()
+        daemon = home.start("--allow-full")
+    rewind = {"sessionId": chat.id, "scope": "both"}
+    assert daemon.call("agentd/session/rewind", {**rewind, "promptId": "later"})["files"] == []
+    back = daemon.call("agentd/session/rewind", {**rewind, "promptId": "undone"})
+    assert [file["action"] for file in back["files"]] == ["created"]
+    assert (chat.root / "one.txt").read_text() == "one"
+    assert daemon.call("agentd/session/get", {"sessionId": chat.id})["messages"] == before
+
+
 def test_compact_sums_up_inside_its_run_and_is_counted(home: Home) -> None:
     usage = {"input": 100, "output": 10, "total": 110}
     model = home.script(

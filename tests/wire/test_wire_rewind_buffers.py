@@ -5,6 +5,7 @@ from wire.editing import CAPABILITIES, READ, SimulatedEditor, honest, replace, w
 from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.rewinding import Author, edit, read, told
+from wire.rewinding import write as new
 
 TEXT = "one\ntwo\nthree\n"
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
@@ -116,3 +117,62 @@ def test_a_file_that_was_made_and_saved_is_removed_again(daemon: Daemon, shared_
         editor.save()
         assert told(author.rewind("one")) == {"a.txt": "deleted"}
         assert not editor.path.exists()
+
+
+def test_what_stands_in_the_way_of_a_file_is_none_of_a_document(daemon: Daemon, shared_home: Home) -> None:
+    """Each is looked at by itself: the document goes back, and what is in the other's place stays."""
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        author.does("one", READ, replace("two", "2"), new("b.txt", "made\n"), new("c.txt", "made\n"))
+        (editor.root / "b.txt").unlink()
+        (editor.root / "b.txt").mkdir()
+        (editor.root / "b.txt" / "mine").write_text("mine\n")
+        result = author.rewind("one", dryRun=True)
+        assert told(result) == {"a.txt": "changed", "c.txt": "deleted"}, "what was b.txt is gone already"
+        assert author.rewind("one") == result
+        assert editor.text == TEXT
+        assert (editor.root / "b.txt" / "mine").read_text() == "mine\n"
+        assert not (editor.root / "c.txt").exists()
+        assert told(author.undo()) == {"a.txt": "changed", "c.txt": "created"}
+        assert editor.text == TEXT.replace("two", "2")
+
+
+def test_a_document_whose_file_gave_way_to_a_folder_is_a_conflict(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        author.does("one", READ, replace("two", "2"), new("c.txt", "made\n"))
+        editor.path.unlink()
+        editor.path.mkdir()
+        (editor.path / "mine").write_text("mine\n")
+        assert told(author.rewind("one")) == {"a.txt": "conflict", "c.txt": "deleted"}
+        assert editor.text == TEXT.replace("two", "2"), "what nobody can save is left alone"
+        assert (editor.path / "mine").read_text() == "mine\n"
+        assert told(author.undo()) == {"c.txt": "created"}
+
+
+def test_a_document_whose_file_was_removed_goes_back_in_the_editor(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        author.does("one", READ, replace("two", "2"))
+        editor.path.unlink()
+        assert told(author.rewind("one")) == {"a.txt": "changed"}
+        assert editor.text == TEXT
+        assert not editor.path.exists(), "which is the user's to save"
+
+
+@pytest.mark.parametrize("how", ["a file in the place of its folder", "a folder in its place"])
+def test_a_new_document_goes_back_whatever_stands_in_its_place(
+    daemon: Daemon, shared_home: Home, how: str
+) -> None:
+    with SimulatedEditor(daemon, shared_home, "", on_disk=False) as editor:
+        author = author_of(editor)
+        author.does("one", write("made\n"))
+        assert editor.text == "made\n"
+        if how == "a folder in its place":
+            editor.path.mkdir()
+        else:
+            editor.root.rename(editor.root.with_name("away"))
+            editor.root.mkdir()
+        result = told(author.rewind("one"))
+        assert (result.get("a.txt"), editor.text) in ((None, "made\n"), ("deleted", ""))
+        assert daemon.serves()

@@ -1,33 +1,12 @@
 """What sub-agents do to files belongs to their parent's prompt: it is told, shown and taken back with it."""
 
 import pytest
-from wire.harness import Daemon, Json
+from wire.harness import Daemon
 from wire.home import Home
 from wire.processes import until
 from wire.rewinding import bash, edit, read, told, write
 from wire.scripts import reply, tool
-from wire.subagents import Parent, job, of
-
-
-class Writers(Parent):
-    """A parent of sub-agents that work in files."""
-
-    def ask(self, what: str, **params: object) -> Json:
-        """A request `agentd/session/<what>` about the session."""
-        answer: Json = self.daemon.call(f"agentd/session/{what}", {"sessionId": self.id, **params})
-        return answer
-
-    def files(self) -> dict[str, str]:
-        """The files of the workspace, by name, with their content."""
-        return {path.name: path.read_text() for path in sorted(self.root.iterdir()) if path.is_file()}
-
-    def names_changed(self) -> dict[str, str]:
-        """What `files_changed` of the parent tells, by name."""
-        return told(self.event("files_changed"))
-
-
-def steps(*calls: Json) -> list[Json]:
-    return [*(reply(call) for call in calls), reply("ok")]
+from wire.subagents import Writers, job, of, steps
 
 
 def writers(daemon: Daemon, home: Home) -> Writers:

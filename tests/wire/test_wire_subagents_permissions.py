@@ -172,8 +172,8 @@ def test_a_new_mode_of_the_parent_judges_its_childs_question_anew(
 
 def test_a_new_mode_of_the_parent_counts_at_the_childs_next_call(daemon: Daemon, shared_home: Home) -> None:
     parent, prompt = asking(daemon, shared_home, RUN, write("free.txt"))
-    daemon.call("agentd/session/update", {"sessionId": parent.id, "mode": "edit"})
     asked = question(parent)
+    daemon.call("agentd/session/update", {"sessionId": parent.id, "mode": "edit"})
     assert not withdrawn(daemon, asked), "commands ask in mode edit as well"
     daemon.answer(asked, {"optionId": option(asked, "allow_once")})
     assert parent.result(prompt)["text"] == "all done"
