@@ -33,6 +33,7 @@ class OverviewRequests:
     sessions: Sessions
     lifetime: Lifetime
     looking: anyio.Lock = field(default_factory=anyio.Lock)
+    telling: anyio.Lock = field(default_factory=anyio.Lock)
 
     def requests(self) -> Mapping[str, Method]:
         """The requests that are served here."""
@@ -45,6 +46,8 @@ class OverviewRequests:
 
     async def status(self, params: wire.Empty, request: Request) -> wire.StatusResult:
         """How the daemon does."""
+        async with self.telling:  # answers come in the order of their requests, though the disk is looked at
+            more = (*await self._skill_problems(), *await self._command_problems())
         sessions = tuple(
             wire.SessionStatus(
                 session_id=(info := session.info).session_id,
@@ -62,8 +65,7 @@ class OverviewRequests:
                 *self.house.problems,
                 *self.engines.problems(),
                 *self.sessions.problems,
-                *await self._skill_problems(),
-                *await self._command_problems(),
+                *more,
             ),
             sandbox=self._sandbox_status(),
         )
