@@ -5,8 +5,8 @@
 Needs tmux. `tests/editors/fetch nvim-0.11` prints the path of a Neovim.
 """
 
+import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -95,10 +95,9 @@ def capture(nvim: str, home: Path) -> str:
     start = f"cd {project} && env {variables} {nvim} -u {init} greet.py"
     tmux(socket, "-u", "new-session", "-d", "-x", str(COLUMNS), "-y", str(LINES), start)
     try:
-        screen = lambda: tmux(socket, "capture-pane", "-p")  # noqa: E731
-        wait("Neovim starts", lambda: "Greets people" in screen())
+        wait("Neovim starts", lambda: "Greets people" in tmux(socket, "capture-pane", "-p"))
         tmux(socket, "send-keys", ":Agentd Add the missing types, then run it", "Enter")
-        wait("the question", lambda: "Type number" in screen())
+        wait("the question", lambda: "Type number" in tmux(socket, "capture-pane", "-p"))
         time.sleep(0.5)  # the last lines are drawn
         return tmux(socket, "capture-pane", "-p", "-e")
     finally:
@@ -113,7 +112,7 @@ def main() -> None:
         screen = capture(sys.argv[1], home)
     finally:
         shutil.rmtree(home)
-    console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"))  # noqa: SIM115
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print(Text.from_ansi(screen.rstrip("\n")), no_wrap=True)
     TARGET.write_text(console.export_svg(title="Neovim with agentd", theme=MONOKAI))
 

@@ -94,7 +94,7 @@ def _parse(lines: list[str]) -> dict[str, Any]:
             return node
 
         def _here(self) -> Any:
-            return self.peek_event()  # type: ignore[no-untyped-call]
+            return self.peek_event()  # type: ignore[no-untyped-call]  # PyYAML has no types there
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
             if node.tag == "tag:yaml.org,2002:timestamp" and isinstance(node.value, str):

@@ -29,6 +29,9 @@ Json = dict[str, Any]
 END_OF_LIFE = 6.0
 """Seconds a daemon may take to end; the protocol says 2, the rest is for a loaded machine."""
 
+SLOW_SECONDS = 0.01
+"""The pause of a client that reads slowly before each kilobyte."""
+
 OPTIONS: Json = {"trusted": True, "permission": True}
 """What the client says of itself where a test does not care."""
 
@@ -104,17 +107,19 @@ class Daemon:
         assert self.process.stdout
         out = self.process.stdout.fileno()
         buffer = bytearray()
-        paused = False
+        paused, slow = False, False
         while True:
             ready, _, _ = select.select([self._orders] if paused else [self._orders, out], [], [])
             if self._orders in ready:
                 order = os.read(self._orders, 1)
                 if order == b"c":
                     break
-                paused = order == b"p"
+                paused, slow = order == b"p", order == b"s"
                 self._obeyed.set()
                 continue
-            data = os.read(out, 1 << 16)
+            if slow:
+                time.sleep(SLOW_SECONDS)
+            data = os.read(out, 1024 if slow else 1 << 16)
             if not data:
                 break
             if self.keep_bytes:
@@ -155,6 +160,10 @@ class Daemon:
     def stop_reading(self) -> None:
         """Read no more from stdout; what the pipe holds stays there."""
         self._give_order(b"p")
+
+    def read_slowly(self) -> None:
+        """Read stdout a kilobyte at a time, with a pause before each."""
+        self._give_order(b"s")
 
     def read_on(self) -> None:
         """Read stdout again."""

@@ -156,13 +156,17 @@ def test_a_command_that_ignores_sigterm_is_killed_by_a_cancel(daemon: Daemon, sh
     assert chat.result(prompt)["stopReason"] == "aborted"
 
 
+CANCELS = 100
+"""Each comes in one write with its prompt."""
+
+
 @pytest.mark.parametrize("how", ["agentd/cancel", "$/cancelRequest"])
 def test_a_cancel_in_the_frame_behind_the_prompt_asks_no_model(
     daemon: Daemon, shared_home: Home, how: str
 ) -> None:
     about = f"never asked {how}"
-    chat = chat_with(daemon, shared_home, *(reply("asked") for _ in range(40)))
-    for number in range(25):
+    chat = chat_with(daemon, shared_home, *(reply("asked") for _ in range(CANCELS + 1)))
+    for number in range(CANCELS):
         prompt_id, request_id, cancel_id = f"n{number}", f"{how}-p{number}", f"{how}-c{number}"
         prompt = request(request_id, "agentd/prompt", chat.prompt_params(about, promptId=prompt_id))
         if how == "agentd/cancel":

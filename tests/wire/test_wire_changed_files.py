@@ -12,7 +12,7 @@ from wire.processes import until
 from wire.runs import chat_with, of_type, result_texts, run_events
 from wire.scripts import reply, tool
 
-KILLS = 5
+KILLS = 20
 
 
 def write(name: str, content: str) -> Json:

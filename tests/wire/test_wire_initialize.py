@@ -43,6 +43,16 @@ def test_the_result_announces_protocol_one(home: Home) -> None:
     assert capabilities["workspace"]["workspaceFolders"]["changeNotifications"]
 
 
+@pytest.mark.parametrize("spoken", [0, 2, 99])
+def test_a_client_of_another_version_is_told_ours_and_served(home: Home, spoken: int) -> None:
+    options = {"protocol": spoken, "trusted": True, "ofAnotherVersion": {"x": [1]}}
+    daemon = home.spawn()
+    told = daemon.initialize(options=options)["capabilities"]["experimental"]["agentd"]
+    assert told["protocol"] == 1
+    prompt = {"workspaceUri": home.workspace().as_uri(), "prompt": "go", "ofAnotherVersion": 1}
+    assert daemon.call("agentd/prompt", {**prompt, "model": home.script(reply("hello"))})["text"] == "hello"
+
+
 @pytest.mark.parametrize(
     ("general", "agreed"),
     [

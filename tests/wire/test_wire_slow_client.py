@@ -40,6 +40,22 @@ def test_a_client_that_reads_again_later_gets_every_character(home: Home) -> Non
     assert daemon.torn == b""
 
 
+def test_a_client_that_reads_a_kilobyte_at_a_time_costs_no_memory(home: Home) -> None:
+    daemon = home.start()
+    chat = streaming(daemon, home)
+    daemon.serves()
+    before = daemon.resident_bytes()
+    daemon.keep_bytes = True
+    daemon.read_slowly()
+    prompt = chat.start()
+    until(lambda: len(daemon.received) > 200_000, "some of it has been read")
+    assert daemon.resident_bytes() - before < 60 * MIB
+    assert len(daemon.received) < len(LONG) // 2, "the run waits for its client"
+    daemon.read_on()
+    assert chat.result(prompt)["text"] == LONG
+    assert_well_formed(chat.notifications())
+
+
 def test_a_cancel_gets_through_while_nobody_reads(home: Home) -> None:
     daemon = home.start()
     chat = streaming(daemon, home)
