@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -202,7 +203,7 @@ class _Shelf:
         try:
             place = resolve(self.root, "/".join(self.parts))
             with directory(place.root, place.parts) as fd:
-                found = sorted(_walk(fd, ()))
+                found = sorted(islice(_walk(fd, ()), MAX_FILES + 1))
         except FileNotFoundError:
             return []
         except (OSError, WorkspaceError) as error:

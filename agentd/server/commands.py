@@ -215,8 +215,9 @@ class Commands:
         named = said.text(0)
         running = [s.session_id for s in self.methods.sessions.opened if s.prompts.run is not None]
         cancelled = [named] if named is not None else running
-        for session_id in cancelled:
-            await self.methods.sessions.cancel(wire.CancelParams(session_id=session_id))
+        async with anyio.create_task_group() as tasks:
+            for session_id in cancelled:
+                tasks.start_soon(self.methods.sessions.cancel, wire.CancelParams(session_id=session_id))
         return {"sessionIds": cancelled}
 
     async def _answer(self, said: "_Arguments", kind: str) -> object:

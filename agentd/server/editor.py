@@ -144,15 +144,17 @@ class ClientEditor:
             return NotApplied("it was changed in the editor just now", stale=True)
         pending = _Pending(edit, self.documents.text)
         self._pending.append(pending)
-        with self.documents.watched(pending.look):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._send, pending, params)
-                with anyio.move_on_after(EDIT_SECONDS):
-                    await pending.decided.wait()
-                    with anyio.move_on_after(_ANSWER_SECONDS):
-                        await pending.answered.wait()
-                tasks.cancel_scope.cancel()
-        self._pending.remove(pending)
+        try:
+            with self.documents.watched(pending.look):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._send, pending, params)
+                    with anyio.move_on_after(EDIT_SECONDS):
+                        await pending.decided.wait()
+                        with anyio.move_on_after(_ANSWER_SECONDS):
+                            await pending.answered.wait()
+                    tasks.cancel_scope.cancel()
+        finally:
+            self._pending.remove(pending)
         return pending.outcome()
 
     def end(self) -> None:

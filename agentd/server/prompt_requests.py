@@ -49,7 +49,7 @@ class PromptRequests:
     async def _prompt_with_progress(
         self, session: Session, params: wire.PromptParams, request: Request, token: Token
     ) -> wire.PromptResult | wire.PromptAccepted:
-        progress = Progress(self.door, token)
+        progress = Progress(self.door, token, session.state.todo)
         prompts: list[Submission] = []
 
         def started(taken: Submission) -> None:

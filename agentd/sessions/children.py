@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
-from anyio import BrokenResourceError, CancelScope, ClosedResourceError, WouldBlock
+from anyio import BrokenResourceError, ClosedResourceError, WouldBlock
 from anyio.abc import ObjectReceiveStream
 
 from agentd.agent.usage import add_spent, add_usage, spent
@@ -49,6 +49,8 @@ _MOST_STEPS = 64
 
 _SEPARATOR = "."
 """Between the id of a parent and what tells its child from others: no other session's id holds one."""
+_END_SECONDS = 6.0
+"""For the end of a child, whose cancel takes 4.5 at most; what hangs then is closed with the daemon."""
 
 Tell = Callable[[str], Awaitable[None]]
 
@@ -128,7 +130,7 @@ class ChildRuns:
             except RpcError as error:
                 return ChildAnswer("", problem=f"it could not begin: {error.message}")
             finally:
-                with CancelScope(shield=True):
+                with anyio.move_on_after(_END_SECONDS, shield=True):
                     await self._nursery.end_child(session)
                 self._run.delegations.add(call_id, session.state.usage, watch.changed)
             problem = _problem(result, watch)

@@ -182,6 +182,16 @@ def test_a_command_that_there_is_not_is_refused_before_anything_happens(home: Ho
     assert daemon.call("agentd/session/list")["sessions"] == [], "not even a session is made"
 
 
+def test_no_more_than_five_hundred_commands_of_a_folder_count(home: Home) -> None:
+    for number in range(502):
+        users(home, f"c{number:03d}.md", "Go")
+    root = home.workspace()
+    daemon = home.start(folders=[root])
+    names = [name for name in listed(daemon, root) if name.startswith("c") and name[1:].isdigit()]
+    assert len(names) == 500
+    assert any("holds more than 500 commands" in problem for problem in problems(daemon))
+
+
 def test_text_that_looks_like_a_command_is_text(home: Home) -> None:
     users(home, "fix.md", "Never.")
     chat = Chat(home.start(), home.workspace(), model=home.script(reply("one")))
