@@ -57,7 +57,7 @@ class InlineThinking:
             self._place = "text" if held else "before"
             yield from self._said(TextDelta, held)
         elif self._place == "after":
-            self._gap = held
+            self._gap += held
 
     def _text(self, text: str) -> Iterator[StreamEvent]:
         text, self._held = self._held + text, ""
@@ -85,7 +85,8 @@ class InlineThinking:
             if not answer:
                 self._held = text
                 return
-            self._gap, text, self._place = text[: len(text) - len(answer)], answer, "text"
+            self._gap += text[: len(text) - len(answer)]
+            text, self._place = answer, "text"
         yield from self._said(TextDelta, text)
 
     def _said(self, kind: type[TextDelta] | type[ThinkingDelta], text: str) -> Iterator[StreamEvent]:

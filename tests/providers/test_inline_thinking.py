@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from fakes.model_server import ModelServer, Raw, sse
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from providers.conversation import Reading, assistant, call, calls_in, read, request, result, thinking, user
 
@@ -77,6 +77,7 @@ def test_what_can_be_said_is_not_held_back() -> None:
     st.lists(st.sampled_from(["<think>", "</think>", "<", "th", "ink>", " ", "\n", "a", "é😀"])),
     st.integers(1, 9),
 )
+@example(words=["<think>", "</think>", " "], size=1)  # blanks, then a call, then the end
 def test_no_character_is_lost_and_blocks_are_numbered_in_order(words: list[str], size: int) -> None:
     text = "".join(words)
     events = parted([*pieces(text, size), ToolCallDelta(1, "{}", "c", "x"), StreamEnd("stop")])
