@@ -14,6 +14,8 @@ from typing import Any, get_args
 
 import anyio
 
+from agentd.daemon.door import Method, Request
+from agentd.daemon.parsing import validate
 from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import COMMANDS
 from agentd.protocol.errors import RpcError
@@ -21,10 +23,8 @@ from agentd.protocol.messages import CommandContent, ContentBlock, Mode, Resourc
 from agentd.protocol.wire import Many, Wire, absent
 from agentd.server import actions, orders
 from agentd.server.actions import CodeActionParams, Target
-from agentd.server.door import Method, Request
 from agentd.server.editor import ClientEditor
 from agentd.server.methods import Methods
-from agentd.server.parsing import validate
 from agentd.server.progress import Progress
 from agentd.server.shown import Shown
 from agentd.sessions.session import Session

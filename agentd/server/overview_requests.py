@@ -8,11 +8,11 @@ import anyio
 import anyio.to_thread
 
 from agentd import __version__
+from agentd.daemon.door import Method, Request
+from agentd.daemon.lifetime import Lifetime
 from agentd.protocol import methods as wire
 from agentd.protocol.errors import RpcError
 from agentd.server.connection import Connection
-from agentd.server.door import Method, Request
-from agentd.server.lifetime import Lifetime
 from agentd.sessions.conversation import LOOK_SECONDS
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House

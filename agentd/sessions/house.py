@@ -1,7 +1,7 @@
 """What all sessions of a process share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -106,7 +106,8 @@ class House:
     that is too long to be shown; None where none is kept. `rules` keeps answers that outlive a session.
     `config_folder` is the user's own, with instructions for all work. `skills` finds skills. `git` is that of
     a workspace folder. `checkpoint_bytes` is how much is kept of what the files of one session were.
-    `writers` knows which session wrote a file last.
+    `writers` knows which session wrote a file last. `editor_for` gives the editor as a session sees it, where
+    that is not the same for all.
     """
 
     settings: Settings
@@ -126,8 +127,15 @@ class House:
     git: "Callable[[Path], Git] | None" = None
     checkpoint_bytes: int = MOST_BYTES
     writers: Writers = field(default_factory=Writers)
+    editor_for: Callable[[str], Editor] | None = None
     gives_skills: bool = True  # whether the model may load skills, where there are any
     _told: list[bool] = field(default_factory=list)
+
+    def of_session(self, session_id: str) -> "House":
+        """The same, with the editor as this session sees it; a child sees that of its parent."""
+        if self.editor_for is None:
+            return self
+        return replace(self, editor=self.editor_for(session_id.partition(".")[0]))
 
     @property
     def news(self) -> tuple[Problem, ...]:

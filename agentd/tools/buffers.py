@@ -56,7 +56,7 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
             outcome = await _made(context, place, wanted)
         except _NotDone as done:
             return _failed(context, place, wanted, done.outcome)
-    note = " The change is in the editor, where the file is open, and not saved yet."
+    note = "" if outcome.saved else " The change is in the editor, where the file is open, and not saved yet."
     if outcome.now != outcome.text:
         note += " The user has typed in it since: read it again before you change it again."
     return ToolResult.text(wanted.told + note + await told_after(context, place, known))

@@ -9,9 +9,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 import pytest_asyncio
+from daemon.pipes import Client, all_sent, outbox
 from pydantic_core import to_json
-from server.pipes import Client, all_sent, outbox
 
+from agentd.daemon import outbox as outbox_module
+from agentd.daemon.outbox import HIGH, LOW, Outbox
 from agentd.protocol.events import (
     EventNotification,
     MessageDelta,
@@ -20,8 +22,7 @@ from agentd.protocol.events import (
     ToolExecutionUpdate,
     TurnStart,
 )
-from agentd.server import outbox as outbox_module
-from agentd.server.outbox import HIGH, LOW, Outbox
+from agentd.server.event_updates import publish
 
 TIME = "2026-01-01T00:00:00.000Z"
 PIPE = 64 * 1024
@@ -90,7 +91,7 @@ async def test_what_is_sent_arrives_in_order(client: Client) -> None:
     box = outbox(client)
     expected = []
     for number in range(200):
-        box.publish(durable(number))
+        publish(box, durable(number))
         box.respond(response(number), nothing)
         box.send(to_json({"jsonrpc": "2.0", "method": f"n/{number}"}))
         expected += [number, f"response {number}", f"n/{number}"]
@@ -100,7 +101,7 @@ async def test_what_is_sent_arrives_in_order(client: Client) -> None:
 async def test_adjacent_updates_of_one_block_become_one(client: Client) -> None:
     box = outbox(client)
     for offset, piece in ((0, "a"), (1, "😀"), (3, "b")):
-        box.publish(said(piece, offset=offset))
+        publish(box, said(piece, offset=offset))
     assert await sent(client, box) == [(0, "a😀b")]
 
 
@@ -116,9 +117,9 @@ async def test_adjacent_updates_of_one_block_become_one(client: Client) -> None:
 )
 async def test_what_comes_between_two_updates_keeps_them_apart(client: Client, between: Any) -> None:
     box = outbox(client)
-    box.publish(said("a"))
-    box.publish(between)
-    box.publish(said("b", offset=1))
+    publish(box, said("a"))
+    publish(box, between)
+    publish(box, said("b", offset=1))
     told = await sent(client, box)
     assert told[0] == (0, "a")
     assert told[-1] == (1, "b")
@@ -128,15 +129,15 @@ async def test_what_comes_between_two_updates_keeps_them_apart(client: Client, b
 async def test_the_two_channels_of_a_command_are_two_blocks(client: Client) -> None:
     box = outbox(client)
     for event in (output("a"), output("b", channel="stderr"), output("c", offset=1)):
-        box.publish(event)
+        publish(box, event)
     assert await sent(client, box) == [(0, "a"), (0, "b"), (1, "c")]
 
 
 async def test_updates_of_two_sessions_are_not_mixed(client: Client) -> None:
     box = outbox(client)
     for offset, piece in enumerate("ab"):
-        box.publish(said(piece, offset=offset))
-        box.publish(said(piece.upper(), offset=offset, session_id="s2"))
+        publish(box, said(piece, offset=offset))
+        publish(box, said(piece.upper(), offset=offset, session_id="s2"))
     told = await all_sent(client, box)
     by_session = {m["params"]["sessionId"]: m["params"]["event"]["update"]["delta"] for m in told}
     assert len(told) == 2
@@ -146,24 +147,24 @@ async def test_updates_of_two_sessions_are_not_mixed(client: Client) -> None:
 async def test_a_response_closes_merging(client: Client) -> None:
     """A reading holds what was said before it: that must not be told again behind it."""
     box = outbox(client)
-    box.publish(said("a"))
+    publish(box, said("a"))
     box.respond(response(1), nothing)
-    box.publish(said("b", offset=1))
+    publish(box, said("b", offset=1))
     assert await sent(client, box) == [(0, "a"), "response 1", (1, "b")]
 
 
 async def test_a_gap_in_the_output_of_a_command_stays_a_gap(client: Client) -> None:
     """Output above the rate is not sent, and shows in `offset`: the pieces around it are not adjacent."""
     box = outbox(client)
-    box.publish(output("before"))
-    box.publish(output("after", offset=100_000))
+    publish(box, output("before"))
+    publish(box, output("after", offset=100_000))
     assert await sent(client, box) == [(0, "before"), (100_000, "after")]
 
 
 async def test_a_name_that_comes_behind_the_id_of_a_call_is_not_lost(client: Client) -> None:
     box = outbox(client)
-    box.publish(said("", tool_call_id="c1"))
-    box.publish(said("{", tool_call_id="c1", tool_name="read"))
+    publish(box, said("", tool_call_id="c1"))
+    publish(box, said("{", tool_call_id="c1", tool_name="read"))
     names = [m["params"]["event"]["update"].get("toolName") for m in await all_sent(client, box)]
     assert "read" in names
 
@@ -171,7 +172,7 @@ async def test_a_name_that_comes_behind_the_id_of_a_call_is_not_lost(client: Cli
 async def test_the_bytes_of_many_deltas_grow_with_their_text_alone(client: Client) -> None:
     box = outbox(client)
     for offset in range(5000):
-        box.publish(said("x", offset=offset))
+        publish(box, said("x", offset=offset))
     await sent(client, box)
     assert client.bytes < 5000 * 2
 
@@ -184,7 +185,7 @@ async def fill(box: Outbox, piece: str = "x" * 1000) -> int:
     told = 0
     with anyio.fail_after(20):
         while box.is_open:
-            box.publish(said(piece, offset=told, index=told % 7))
+            publish(box, said(piece, offset=told, index=told % 7))
             told += len(piece)
             await anyio.lowlevel.checkpoint()
     return len(piece.encode()) * told // len(piece)
@@ -286,7 +287,7 @@ async def test_a_client_that_leaves_is_noticed_once_and_lets_go_of_all_who_wait(
         await box.room()
     await client.until(lambda: lost and written)
     assert (lost, written) == ([True], [1])
-    box.publish(durable(1))
+    publish(box, durable(1))
     box.respond(response(2), lambda: written.append(2))
     assert written == [1, 2]
     assert box.is_open
@@ -299,7 +300,7 @@ async def test_a_client_that_was_gone_before_the_first_word_is_noticed(client: C
     client.leave()
     lost: list[bool] = []
     box = outbox(client, lost)
-    box.publish(durable(1))
+    publish(box, durable(1))
     await client.until(lambda: lost)
     await box.close(1)
 

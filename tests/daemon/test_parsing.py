@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentd.daemon.parsing import BadMessage, Call, Reply, parse, validate
 from agentd.protocol.errors import RpcError
 from agentd.protocol.methods import PromptParams, SessionListParams
 from agentd.server.connection import InitializeParams
-from agentd.server.parsing import BadMessage, Call, Reply, parse, validate
 
 
 def bad(body: bytes) -> tuple[str, Any, str]:

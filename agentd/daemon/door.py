@@ -1,30 +1,67 @@
-"""The front door: JSON-RPC as LSP speaks it, strictly. Every request is answered once, whatever is wrong.
+"""The front door: JSON-RPC, strictly. Every request is answered once, whatever is wrong.
 
 The door knows nothing of agents. It is given methods by name, each with the type of its params, and sends
-what they return. pygls has a door of its own; this one stands in its place because it must be open before
-pygls and lsprotocol could be imported, and because of the faults of that door listed in ARCHITECTURE.md.
+what they return. What LSP and ACP say differently is a `Dialect`. pygls has a door of its own; this one is
+there because it must be open before pygls and lsprotocol could be imported, and because of the faults
+of that door listed in ARCHITECTURE.md.
 """
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from anyio import CancelScope
 from anyio.abc import TaskGroup
 from pydantic_core import to_json
 
+from agentd.daemon.outbox import Outbox
+from agentd.daemon.parsing import BadMessage, Call, MessageId, Reply, parse, validate
 from agentd.protocol.capabilities import LIMITS
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import Oversized
 from agentd.protocol.text import clean_text
 from agentd.protocol.wire import Encoded, Wire
-from agentd.server.outbox import Outbox
-from agentd.server.parsing import BadMessage, Call, MessageId, Reply, parse, validate
-from agentd.server.trace import Trace
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a protocol speaks JSON-RPC.
+
+    `cancel` is its notification that cancels a request, which `cancelled_id` names. Before the request
+    `begin` nothing else is served; after `end`, where there is one, only the notification `leave`. `codes`
+    are those of errors that have others than `RpcError.code` in it, by their kind.
+    """
+
+    cancel: str
+    cancelled_id: str
+    begin: str
+    end: str | None = None
+    leave: str | None = None
+    codes: Mapping[str, int] = field(default_factory=dict)
+
+
+class Watcher(Protocol):
+    """Is told of each message that comes in, and of each answer."""
+
+    def received(self, call: Call) -> None:
+        """A request or notification has come in."""
+        ...
+
+    def answered(self, method: str | None, message_id: Any, error: str | None) -> None:
+        """A request has its answer; `method` is None where what came in was no request."""
+        ...
+
+
+class _Nobody:
+    """Nobody wants to know."""
+
+    def received(self, call: Call) -> None: ...
+
+    def answered(self, method: str | None, message_id: Any, error: str | None) -> None: ...
 
 
 @dataclass
@@ -40,7 +77,7 @@ class Request:
     _after: list[Callable[[], None]] = field(default_factory=list)
 
     def on_cancel(self, function: Callable[[], None]) -> None:
-        """What `$/cancelRequest` does instead of cutting the handler short: it still gives its result.
+        """What a cancel does instead of cutting the handler short: it still gives its result.
 
         Where the cancel came before, it is done now.
         """
@@ -91,14 +128,16 @@ class Door:
         self,
         outbox: Outbox,
         tasks: TaskGroup,
-        on_exit: Callable[[bool], None],
-        redact: Callable[[str], str] = lambda text: text,
+        dialect: Dialect,
+        on_leave: Callable[[bool], None] = lambda clean: None,
+        watcher: Watcher | None = None,
     ) -> None:
-        """`on_exit` is called at `exit`, with whether `shutdown` came before; `redact` is for the trace."""
-        self.trace = Trace(outbox, redact)
+        """`on_leave` is called when the client leaves, with whether it said before that it would."""
+        self._watcher = watcher or _Nobody()
+        self._dialect = dialect
         self._outbox = outbox
         self._tasks = tasks
-        self._on_exit = on_exit
+        self._on_leave = on_leave
         self._methods: Mapping[str, Method] = {}
         self._notices: Mapping[str, Notice] = {}
         self._editor_notice: Callable[[str, Any], bool] = lambda method, params: False
@@ -124,7 +163,7 @@ class Door:
     # --- in ---------------------------------------------------------------------------------------
 
     def receive(self, frame: bytes | Oversized, *, answered: bool = False) -> None:
-        """One frame. `answered`: it is an `initialize` that has had its answer."""
+        """One frame. `answered`: it is the dialect's first request, and has had its answer."""
         try:
             if isinstance(frame, Oversized):
                 limit = LIMITS["maxMessageBytes"]
@@ -139,7 +178,7 @@ class Door:
         if isinstance(message, Reply):
             self._take_reply(message)
             return
-        self.trace.received(message)
+        self._watcher.received(message)
         if message.id is None:
             self._take_notification(message)
         else:
@@ -155,9 +194,9 @@ class Door:
             else:
                 self._send_error(message_id, error, method=call.method)
             return
-        if call.method == "initialize":
+        if call.method == self._dialect.begin:
             self.initialized = True
-        elif call.method == "shutdown":
+        elif call.method == self._dialect.end:
             self.shut_down = True  # now, and not when its task begins: `exit` may be the next frame
         request = Request(message_id, call.method, answered=answered)
         self._serving[_key(message_id)] = request
@@ -169,10 +208,12 @@ class Door:
             raise RpcError("request", f"Invalid request: id {message_id!r} is in flight.")
         if self.shut_down:
             raise RpcError("request", "Invalid request: the server is shut down; only exit is left.")
-        if call.method == "initialize" and self.initialized:
+        begins = call.method == self._dialect.begin
+        if begins and self.initialized:
             raise RpcError("request", "Invalid request: the server is initialized already.")
-        if call.method != "initialize" and not self.initialized:
-            raise RpcError("notInitialized", "The server is not initialized: send initialize first.")
+        if not begins and not self.initialized:
+            first = f"send {self._dialect.begin} first"
+            raise RpcError("notInitialized", f"The server is not initialized: {first}.")
         method = self._methods.get(call.method)
         if method is None:
             raise RpcError("methodNotFound", f'There is no method "{call.method[:100]}".')
@@ -182,11 +223,11 @@ class Door:
         return method
 
     def _take_notification(self, call: Call) -> None:
-        if call.method == "exit":
-            self._on_exit(self.shut_down)
+        if call.method == self._dialect.leave:
+            self._on_leave(self.shut_down)
         elif not self.initialized or self.shut_down:
-            log.info("%s came outside initialize and shutdown: dropped", call.method)
-        elif call.method == "$/cancelRequest":
+            log.info("%s came before the beginning or behind the end: dropped", call.method)
+        elif call.method == self._dialect.cancel:
             self._take_cancel(call.params)
         elif (notice := self._notices.get(call.method)) is not None:
             try:
@@ -199,7 +240,7 @@ class Door:
             log.debug("nothing is done about %s", call.method)
 
     def _take_cancel(self, params: Any) -> None:
-        message_id = params.get("id") if isinstance(params, dict) else None
+        message_id = params.get(self._dialect.cancelled_id) if isinstance(params, dict) else None
         request = self._serving.get(_key(message_id)) if isinstance(message_id, int | str) else None
         if request is not None:
             request.cancel()
@@ -227,7 +268,7 @@ class Door:
             with request.scope:
                 self._respond(request, await method.serve(params, request))
         except Exception as error:
-            if request.method == "initialize":
+            if request.method == self._dialect.begin:
                 self.initialized = False
             self._send_error(request.id, _rpc_error(error, request), request)
         finally:
@@ -244,7 +285,7 @@ class Door:
             self._send_error(request.id, error, request)
             return
         if self._send_response(request.id, b'"result":' + encoded, request):
-            self.trace.answered(request.method, request.id, None)
+            self._watcher.answered(request.method, request.id, None)
 
     def _send_error(
         self,
@@ -253,9 +294,9 @@ class Door:
         request: Request | None = None,
         method: str | None = None,
     ) -> None:
-        if self._send_response(message_id, b'"error":' + _encoded(error), request):
+        if self._send_response(message_id, b'"error":' + self._encoded(error), request):
             method = request.method if request is not None else method
-            self.trace.answered(method, message_id, f"{error.kind}: {error.message}")
+            self._watcher.answered(method, message_id, f"{error.kind}: {error.message}")
 
     def _send_response(self, message_id: MessageId | None, member: bytes, request: Request | None) -> bool:
         """Send a response; False where the request has had one."""
@@ -272,6 +313,14 @@ class Door:
             function()
         return True
 
+    def _encoded(self, error: RpcError) -> bytes:
+        code = self._dialect.codes.get(error.kind, error.code)
+        try:
+            return to_json({**error.to_wire(), "code": code})
+        except Exception:  # it names something that is no Unicode, such as a folder
+            plain = RpcError(error.kind, clean_text(error.message), retryable=error.retryable)
+            return to_json({**plain.to_wire(), "code": code})
+
     def _response_is_out(self) -> None:
         self._unwritten -= 1
 
@@ -284,8 +333,8 @@ class Door:
     async def ask(self, method: str, params: Any) -> Any:
         """Send a request to the client and give its result.
 
-        Raises `ClientError` when the client answers with an error. Cancelling sends `$/cancelRequest`; an
-        answer that comes later is dropped.
+        Raises `ClientError` when the client answers with an error. Cancelling tells the client so; an answer
+        that comes later is dropped.
         """
         self._last_id += 1
         question = self._asked[str(self._last_id)] = _Question()
@@ -295,7 +344,7 @@ class Door:
         try:
             await question.answered.wait()
         except anyio.get_cancelled_exc_class():
-            self.notify("$/cancelRequest", {"id": message_id})
+            self.notify(self._dialect.cancel, {self._dialect.cancelled_id: message_id})
             raise
         finally:
             del self._asked[str(message_id)]
@@ -326,14 +375,6 @@ class _Question:
 def _key(message_id: MessageId) -> tuple[type, MessageId]:
     """1 and "1" are two ids."""
     return (type(message_id), message_id)
-
-
-def _encoded(error: RpcError) -> bytes:
-    try:
-        return to_json(error.to_wire())
-    except Exception:  # it names something that is no Unicode, such as a folder
-        plain = RpcError(error.kind, clean_text(error.message), retryable=error.retryable)
-        return to_json(plain.to_wire())
 
 
 def _rpc_error(error: Exception, request: Request) -> RpcError:

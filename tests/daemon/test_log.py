@@ -10,7 +10,7 @@ CANARY = "sk-canary-0123456789abcdef"
 BEGIN = f"""
 import logging, threading
 from agentd.config.secrets import Secrets
-from agentd.server.log import set_up_log
+from agentd.daemon.log import set_up_log
 
 key = "{CANARY}"
 secrets = Secrets()

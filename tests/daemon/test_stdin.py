@@ -5,8 +5,8 @@ import queue
 from collections.abc import Callable
 from typing import Any
 
+from agentd.daemon.stdin import read_frames
 from agentd.protocol.frames import BrokenFraming, FrameReader, Oversized, encode
-from agentd.server.stdin import read_frames
 
 DEADLINE = 30
 

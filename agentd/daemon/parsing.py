@@ -46,7 +46,7 @@ def parse(body: bytes) -> Call | Reply:
     """The message in a body. Raises `BadMessage`."""
     message = _json(body)
     if not isinstance(message, dict):
-        raise BadMessage(None, _request_error("a message is a JSON object; batches are not part of LSP"))
+        raise BadMessage(None, _request_error("a message is a JSON object; batches are not taken"))
     message_id = message.get("id")
     known_id = message_id if type(message_id) in (int, str) else None
     if message.get("jsonrpc") != "2.0":

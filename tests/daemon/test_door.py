@@ -7,14 +7,15 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from daemon.pipes import Sent
 from pydantic_core import to_json
-from server.pipes import Sent
 
+from agentd.daemon.door import ClientError, Door, Method, Notice, Request
 from agentd.protocol.capabilities import LIMITS
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import Oversized
 from agentd.protocol.wire import Wire
-from agentd.server.door import ClientError, Door, Method, Notice, Request
+from agentd.server.dialect import LSP
 
 
 class Number(Wire):
@@ -31,7 +32,7 @@ class House:
         self.exits: list[bool] = []
         self.log: list[Any] = []
         self.release = anyio.Event()
-        self.door = Door(self.sent, tasks, self.exits.append)  # type: ignore[arg-type]  # in place of a pipe
+        self.door = Door(self.sent, tasks, LSP, self.exits.append)  # type: ignore[arg-type]  # in place of a pipe
         self.door.serve(
             {
                 "initialize": Method(Number, self.initialize),

@@ -4,8 +4,9 @@ import logging
 import threading
 from collections.abc import Callable
 
-from agentd.protocol.frames import BrokenFraming, FrameReader, Oversized
-from agentd.server.descriptors import read_some
+from agentd.daemon.descriptors import read_some
+from agentd.daemon.start import Reader
+from agentd.protocol.frames import BrokenFraming, Oversized
 
 log = logging.getLogger(__name__)
 
@@ -14,7 +15,7 @@ _READ_BYTES = 256 * 1024
 
 def read_frames(
     fd: int,
-    reader: FrameReader,
+    reader: Reader,
     call: Callable[..., object],
     on_frame: Callable[[bytes | Oversized], None],
     on_end: Callable[[BrokenFraming | None], None],

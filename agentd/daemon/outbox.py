@@ -18,20 +18,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import anyio
-from pydantic_core import to_json
 
-from agentd.protocol.events import (
-    EventNotification,
-    MessageDelta,
-    MessageUpdate,
-    ToolDelta,
-    ToolExecutionUpdate,
-)
+from agentd.daemon.descriptors import write_all
 from agentd.protocol.frames import encode
-from agentd.protocol.text import utf16_length
-from agentd.server.descriptors import write_all
 
 log = logging.getLogger(__name__)
 
@@ -41,10 +33,22 @@ MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _ON_THE_SPOT = select.PIPE_BUF
 """A pipe that polls as writable takes this much at once without blocking (POSIX)."""
 
-_ENVELOPE_BYTES = 400
-"""What a live update has around its text, roughly."""
 
-_EVENT_HEAD = b'{"jsonrpc":"2.0","method":"agentd/event","params":'
+class Update(Protocol):
+    """A live message that may grow while it waits: later ones of its kind go into it."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it will be."""
+        ...
+
+    def takes(self, later: "Update") -> bool:
+        """Take up what comes right behind it; False where that does not go on from it."""
+        ...
+
+    def body(self) -> bytes:
+        """The message, once it leaves."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -55,82 +59,25 @@ class _Frame:
     written: Callable[[], None] | None = None
 
 
-class _Update:
-    """Live updates of one block that wait to be sent, as one."""
-
-    def __init__(self, notification: EventNotification, block: tuple[object, ...]) -> None:
-        delta = _delta(notification)
-        self._block = block
-        self._notification = notification
-        self._pieces = [delta.delta]
-        self._end = delta.offset + utf16_length(delta.delta)
-
-    def takes(self, notification: EventNotification, block: tuple[object, ...]) -> bool:
-        """Add an update where it goes on right at the end of this one; False where it does not."""
-        delta = _delta(notification)
-        if block != self._block or delta.offset != self._end:
-            return False
-        self._pieces.append(delta.delta)
-        self._end += utf16_length(delta.delta)
-        return True
-
-    @property
-    def data(self) -> bytes:
-        notification = self._notification
-        if len(self._pieces) > 1:
-            event = notification.event
-            assert isinstance(event, MessageUpdate | ToolExecutionUpdate)
-            update = event.update.model_copy(update={"delta": "".join(self._pieces)})
-            notification = notification.model_copy(
-                update={"event": event.model_copy(update={"update": update})}
-            )
-        return encode(encoded_event(notification))
-
-
-def encoded_event(notification: EventNotification) -> bytes:
-    """The body of an `agentd/event` notification.
-
-    The envelope is written by hand: as a model, it would have the types of all events built for the first.
-    """
-    ids = {"sessionId": notification.session_id, "promptId": notification.prompt_id, "seq": notification.seq}
-    head = {name: value for name, value in (*ids.items(), ("time", notification.time)) if value is not None}
-    return b'%b%b,"event":%b}}' % (_EVENT_HEAD, to_json(head)[:-1], to_json(notification.event))
-
-
-def _delta(notification: EventNotification) -> MessageDelta | ToolDelta:
-    event = notification.event
-    assert isinstance(event, MessageUpdate | ToolExecutionUpdate)
-    return event.update
-
-
-def block_of(notification: EventNotification) -> tuple[object, ...] | None:
-    """Which block a live update belongs to; None for a durable event."""
-    event = notification.event
-    if isinstance(event, MessageUpdate):
-        update = event.update
-        return (
-            notification.session_id, event.message_id, update.index, update.tool_call_id, update.tool_name
-        )  # fmt: skip
-    if isinstance(event, ToolExecutionUpdate):
-        return (notification.session_id, event.tool_call_id, event.update.channel)
-    return None
-
-
 class Outbox:
     """The way out to one client. All methods but the writing thread's belong to the event loop."""
 
-    def __init__(self, fd: int, on_lost: Callable[[], None]) -> None:
-        """`on_lost` is called on the loop, once, when nobody can be written to any more."""
+    def __init__(
+        self, fd: int, on_lost: Callable[[], None], frame: Callable[[bytes], bytes] = encode
+    ) -> None:
+        """`on_lost` is called on the loop, once, when nobody can be written to any more.
+
+        `frame` makes of a message's body what goes over the wire.
+        """
         self._fd = fd
+        self._frame = frame
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()  # anyio finds in it that this is asyncio
         self._writable = select.poll()
         self._writable.register(fd, select.POLLOUT)
-        self._queue: list[_Frame | _Update] = []
-        self._open_updates: dict[
-            str, _Update
-        ] = {}  # session -> its last item in the queue, if it is an update
+        self._queue: list[_Frame | Update] = []
+        self._open_updates: dict[str, Update] = {}  # session -> its last item in the queue, if an update
         self._queued = 0  # bytes in the queue
         self._writing = 0  # bytes that the thread has taken
         self._taken: list[_Frame] = []  # responses among them
@@ -150,11 +97,11 @@ class Outbox:
 
     def send(self, body: bytes) -> None:
         """Queue a message that is neither a response nor an event."""
-        self._put(_Frame(encode(body)))
+        self._put(_Frame(self._frame(body)))
 
     def respond(self, body: bytes, written: Callable[[], None]) -> None:
         """Queue a response; `written` is called once it is out, or lost."""
-        frame = _Frame(encode(body), written)
+        frame = _Frame(self._frame(body), written)
         self._open_updates.clear()
         self._response_bytes += len(frame.data)
         if self._response_bytes > MAX_RESPONSE_BYTES:
@@ -162,22 +109,22 @@ class Outbox:
             self._lose()
         self._put(frame)
 
-    def publish(self, notification: EventNotification) -> None:
-        """Queue an event, merging it with its like."""
-        session_id, block = notification.session_id, block_of(notification)
-        if block is None:
-            self._open_updates.pop(session_id, None)
-            self._put(_Frame(encode(encoded_event(notification))))
-            return
-        size = len(to_json(_delta(notification).delta))
-        waiting = self._open_updates.get(session_id)
-        if waiting is not None and waiting.takes(notification, block):
-            self._grew(size)
-            return
-        update = _Update(notification, block)
+    def tell(self, session_id: str, body: bytes) -> None:
+        """Queue what happened in a session; live updates that wait are whole with it."""
+        self._open_updates.pop(session_id, None)
+        self._put(_Frame(self._frame(body)))
+
+    def tell_live(self, session_id: str, update: Update) -> None:
+        """Queue a live update of a session, inside the one that waits where it goes on from that."""
+        waiting, before = self._open_updates.get(session_id), 0
+        if waiting is not None:
+            before = waiting.size
+            if waiting.takes(update):
+                self._grew(waiting.size - before)
+                return
         self._open_updates[session_id] = update
         self._queue.append(update)
-        self._grew(size + _ENVELOPE_BYTES)
+        self._grew(update.size)
 
     async def room(self) -> None:
         """Wait until the client has caught up. Cancellable."""
@@ -210,7 +157,9 @@ class Outbox:
         self._flush_is_due = False
         if self._writing or not self._queue or self._lost:
             return  # the thread is at work and asks for more when it is done
-        data = b"".join(item.data for item in self._queue)
+        data = b"".join(
+            item.data if isinstance(item, _Frame) else self._frame(item.body()) for item in self._queue
+        )
         self._taken = [item for item in self._queue if isinstance(item, _Frame) and item.written is not None]
         self._queue, self._queued = [], 0
         self._open_updates.clear()

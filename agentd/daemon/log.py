@@ -12,7 +12,7 @@ from collections import deque
 from types import TracebackType
 
 from agentd.config.secrets import Secrets
-from agentd.server.descriptors import write_all
+from agentd.daemon.descriptors import write_all
 
 _log = logging.getLogger(__name__)
 

@@ -1,14 +1,24 @@
-"""What `boot.py` hands to the server. Standard library only, as boot is."""
+"""What `boot.py` hands to the face that serves. Standard library only, as boot is."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from agentd.config.secrets import Secrets
-from agentd.protocol.frames import BrokenFraming, FrameReader, Oversized
+from agentd.protocol.frames import BrokenFraming, Oversized
+
+
+class Reader(Protocol):
+    """Cuts a byte stream into the bodies of messages."""
+
+    def feed(self, data: bytes) -> Iterator[bytes | Oversized]:
+        """Take more bytes and give each body that is whole now. Raises `BrokenFraming`."""
+        ...
 
 
 @dataclass
 class Start:
-    """What was done before the server took over.
+    """What was done before the face took over.
 
     `frames` were read and wait to be handled; `reader` may hold the beginning of another one. `answered` says
     that the first frame is an `initialize` that has its answer. `broken` ends the daemon once `frames` are
@@ -18,7 +28,7 @@ class Start:
 
     fd_in: int
     fd_out: int
-    reader: FrameReader
+    reader: Reader
     secrets: Secrets
     allow_full: bool = False
     client_process: int | None = None

@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 from pydantic_core import from_json
 
+from agentd.daemon.outbox import Outbox
 from agentd.protocol.frames import FrameReader, Oversized
-from agentd.server.outbox import Outbox
 
 MAX_BODY = 64 * 1024 * 1024
 
