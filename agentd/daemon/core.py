@@ -15,6 +15,8 @@ from agentd.config.settings import ProviderSettings, Settings, load
 from agentd.config.sources import Sources
 from agentd.config.trust import Trust
 from agentd.config.variables import passed_variables, take_keys
+from agentd.daemon.lifetime import Lifetime
+from agentd.daemon.outbox import Outbox
 from agentd.daemon.start import Start
 from agentd.daemon.user_settings import UserSettings
 from agentd.permissions.store import RuleStore
@@ -36,6 +38,17 @@ from agentd.workspace.write_notes import WriteNotes
 
 if TYPE_CHECKING:
     from agentd.workspace.git import Git
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a face is put together on."""
+
+    start: Start
+    tasks: TaskGroup
+    processes: Processes
+    lifetime: Lifetime
+    outbox: Outbox
 
 
 @dataclass(frozen=True)
@@ -66,15 +79,18 @@ class Core:
 
 
 def build(
-    start: Start,
-    tasks: TaskGroup,
-    processes: Processes,
+    ground: Ground,
     user: User,
     settings: UserSettings,
     face: Face,
     editor: Editor,
+    editor_for: Callable[[str], Editor] | None = None,
 ) -> Core:
-    """Put together what `face` and `editor` belong to. Removes in the background what killed daemons left."""
+    """Put together what `face` and `editor` belong to. `editor_for` gives the editor as a session sees it.
+
+    What killed daemons left is removed in the background.
+    """
+    start, tasks, processes = ground.start, ground.tasks, ground.processes
     engines = ConfiguredEngines(
         user.settings, lambda name: start.secrets.take(name, os.environ), _provider_opener(start)
     )
@@ -98,6 +114,7 @@ def build(
         config_folder=config_file(os.environ).parent,
         skills=SkillFolders(skill_folders(os.environ)),
         git=functools.partial(_git, processes, sandbox),
+        editor_for=editor_for,
         checkpoint_bytes=user.settings.checkpoints.max_mb * 2**20,
     )
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")

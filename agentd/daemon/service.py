@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup
 
-from agentd.daemon.core import Core
+from agentd.daemon.core import Core, Ground
 from agentd.daemon.door import Door
 from agentd.daemon.lifetime import Lifetime
 from agentd.daemon.log import set_up_log
@@ -31,17 +30,6 @@ ANSWER_SECONDS = 0.2
 DRAIN_SECONDS = 0.3
 TOOLS_GRACE_SECONDS = 0.3
 SWEEP_SECONDS = 0.2
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What a face is put together on."""
-
-    start: Start
-    tasks: TaskGroup
-    processes: Processes
-    lifetime: Lifetime
-    outbox: Outbox
 
 
 @dataclass(frozen=True)

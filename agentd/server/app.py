@@ -1,9 +1,9 @@
 """The language server: everything put together."""
 
 from agentd.daemon import service
-from agentd.daemon.core import User, build
+from agentd.daemon.core import Ground, User, build
 from agentd.daemon.door import Door
-from agentd.daemon.service import Ground, Parts
+from agentd.daemon.service import Parts
 from agentd.daemon.start import Start
 from agentd.server.commands import Commands
 from agentd.server.configuration import EditorConfiguration
@@ -31,7 +31,7 @@ def _assemble(ground: Ground) -> Parts:
     face = EditorFace(door, outbox, tasks.start_soon)
     language_server = LanguageServer(lambda: editor.position_encoding)
     editor = ClientEditor(language_server, door)
-    core = build(start, tasks, ground.processes, user, connection, face, editor)
+    core = build(ground, user, connection, face, editor)
     configuration = EditorConfiguration(door, connection, face)
     methods = Methods(
         connection, face, core.house, core.engines, core.sessions, lifetime, door, start.secrets, editor,
