@@ -16,7 +16,7 @@ reading is asked no more: files are what they are on the disk then.
 import logging
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ from agentd.workspace.files import MAX_BYTES
 from agentd.workspace.paths import uri_of
 from agentd.workspace.seen import digest
 from agentd.workspace.text import BinaryContent, Text, decode, same_lines
+from agentd.workspace.text import visible as visible_text
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,8 @@ EDIT_SECONDS = 2.0
 _LOOK_SECONDS = 0.05
 """Between two looks at what came of a write."""
 _MOST_REASON = 200
+_GUESSED = ("latin-1", "cp1252")
+"""Encodings that editors take a file for which is no UTF-8."""
 
 
 class ClientFiles:
@@ -125,7 +128,7 @@ class SessionFiles:
         if text is None or (disk is None and not text):
             self.files.dirty.discard(path)
             return None
-        if disk is not None and same_lines(disk.text, text):
+        if disk is not None and any(same_lines(each, text) for each in _readings(disk)):
             self._agree(path, text)
             is_ours = self.can_edit and _comes_back(disk)
             return OpenDocument(text, 0, False, uri_of(path)) if is_ours else None
@@ -252,6 +255,15 @@ def _on_disk(path: Path) -> Text | None:
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             raise OSError("no file that a client would show")
         return decode(file.read(MAX_BYTES))
+
+
+def _readings(disk: Text) -> Iterator[str]:
+    """What clients may make of these bytes: what is no UTF-8 they guess, or put marks in its place."""
+    yield disk.text
+    if not disk.is_clean:
+        yield visible_text(disk.text)
+        for codec in _GUESSED:
+            yield disk.encode().decode(codec, "replace")
 
 
 def _comes_back(disk: Text) -> bool:

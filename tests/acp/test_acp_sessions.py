@@ -73,9 +73,9 @@ def test_load_tells_all_that_was_said_before_it_answers(acp_home: AcpHome) -> No
     params = {"sessionId": session, "cwd": str(folder), "mcpServers": []}
     response = later.response(later.request("session/load", params))
     replayed = later.messages[: later.messages.index(response)]
-    assert len([m for m in replayed if m.get("method") == "session/update"]) == len(
-        later.updates(session)
-    ), "all of it comes before the answer"
+    assert len([m for m in replayed if m.get("method") == "session/update"]) == len(later.updates(session)), (
+        "all of it comes before the answer"
+    )
     assert later.said(session, "user_message_chunk") == "change it"
     assert later.said(session) == words == "I change it.Done."
     assert later.said(session, "agent_thought_chunk") == "Hm."

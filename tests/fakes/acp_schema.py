@@ -4,7 +4,7 @@ protocol's own schema. The SDK passes over what it cannot read, so what it read 
 
 from typing import Any
 
-import acp.schema as schema
+from acp import schema
 from pydantic import BaseModel, TypeAdapter
 
 Json = dict[str, Any]
@@ -35,7 +35,7 @@ OWN = ("_session/steering",)
 
 
 def check(messages: list[Json], methods: dict[Any, str]) -> None:
-    """Hold all that was sent against the schema. `methods` are those of the client's requests, by their ids."""
+    """Hold all that was sent against the schema. `methods` are those of the client's requests, by id."""
     for message in messages:
         assert message.pop("jsonrpc") == "2.0"
         if "method" in message:
