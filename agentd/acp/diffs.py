@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentd.protocol.messages import FileAction
+from agentd.protocol.text import clean_text
 from agentd.workspace.paths import WorkspaceError, path_of
 
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
@@ -12,9 +13,9 @@ _NO_NEWLINE = "\\"
 
 
 def path_in(uri: str) -> str:
-    """The path of a file's URI; another URI as it is."""
+    """The path of a file's URI, with marks for what is no Unicode in it; another URI as it is."""
     try:
-        return str(path_of(uri))
+        return clean_text(str(path_of(uri)))
     except WorkspaceError:
         return uri
 

@@ -95,6 +95,7 @@ class ClientFiles:
                 return await self.door.ask(method, params)
             finally:
                 self._waits.discard(scope)
+        raise ClientError("the daemon is ending")
 
 
 @dataclass
@@ -118,7 +119,7 @@ class SessionFiles:
 
     async def document(self, path: Path) -> OpenDocument | None:
         """The file as the client has it; None where the disk has the word."""
-        if not self._can_read:
+        if not self._can_read or clean_text(str(path)) != str(path):  # JSON cannot name it
             return None
         try:
             disk = await anyio.to_thread.run_sync(_on_disk, path, abandon_on_cancel=True)

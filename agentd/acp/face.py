@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 
 from agentd.acp import updates
 from agentd.acp.live import Output, Piece, encoded
-from agentd.acp.telling import Options, Told
+from agentd.acp.telling import Told
 from agentd.acp.updates import Json
 from agentd.daemon.door import ClientError, Door
 from agentd.daemon.outbox import Outbox
@@ -23,7 +23,6 @@ from agentd.protocol.events import (
 from agentd.protocol.messages import PermissionRequest
 from agentd.protocol.methods import CommandInfo, PermissionAnswer
 from agentd.sessions.session import Session
-from agentd.tools.base import Toolbox
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +37,10 @@ _EVENTS_PER_STEP = 64
 class AcpFace:
     """One client. It hears of the sessions that it has opened, and of no other."""
 
-    def __init__(
-        self, door: Door, outbox: Outbox, start_soon: Callable[..., object], toolbox: "HasToolbox"
-    ) -> None:
-        """`toolbox` comes to have the tools, and the options of sessions, once all is put together."""
+    def __init__(self, door: Door, outbox: Outbox, start_soon: Callable[..., object]) -> None:
         self._door = door
         self._outbox = outbox
         self._start_soon = start_soon
-        self._core = toolbox
         self._told: dict[str, Told] = {}
         self._notes: dict[str, list[str]] = {}
         self._output: dict[tuple[str, str], str] = {}  # of running calls, as far as it will be told
@@ -57,10 +52,6 @@ class AcpFace:
     def knows(self, session_id: str) -> bool:
         """Whether the client hears of a session."""
         return session_id in self._told
-
-    def acquaint(self, session: Session) -> Told:
-        """What the client is to be told of a session, from the beginning."""
-        return Told(self._core.toolbox, self._core.options, lambda: session.info)
 
     def show(self, session: Session, told: Told) -> None:
         """The client hears of this session from now on."""
@@ -161,20 +152,6 @@ class AcpFace:
         except ClientError as error:
             log.warning("no answer to a question of permission: %s", error)
             return None
-
-
-class HasToolbox(Protocol):
-    """What the face asks of the rest."""
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """The tools of sessions."""
-        ...
-
-    @property
-    def options(self) -> Options:
-        """The options of a session, as they are now."""
-        ...
 
 
 def _answer(answer: Any) -> PermissionAnswer | None:

@@ -51,6 +51,8 @@ class Replay:
             yield updates.progressed(call_id, "failed")
         for call_id in running:
             yield updates.progressed(call_id, "in_progress")
+        for question in self._session.pending:
+            yield from self._told.asked(question)
         yield from self._partial()
         if self._session.state.todo:
             yield updates.plan(self._session.state.todo)

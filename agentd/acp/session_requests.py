@@ -12,20 +12,21 @@ import anyio.to_thread
 
 from agentd.acp import params as acp
 from agentd.acp.abilities import Abilities
+from agentd.acp.diffs import path_in
 from agentd.acp.editor import ClientFiles
 from agentd.acp.face import AcpFace
 from agentd.acp.greeting import initialize_result
 from agentd.acp.options import SessionOptions, mode_named
 from agentd.acp.replaying import Replay
+from agentd.acp.telling import Told
 from agentd.daemon.core import Core
-from agentd.daemon.door import Method, Notice, Request
+from agentd.daemon.door import Method, Request
 from agentd.daemon.user_settings import UserSettings
 from agentd.protocol.errors import RpcError
 from agentd.protocol.methods import SessionListParams, SessionNewParams, SessionUpdateParams
 from agentd.sessions.conversation import LOOK_SECONDS
 from agentd.sessions.session import Session
 from agentd.sessions.words import commands_in
-from agentd.workspace.paths import path_of
 
 log = logging.getLogger(__name__)
 
@@ -59,10 +60,6 @@ class SessionRequests:
             "session/set_config_option": Method(acp.OptionParams, self.set_config_option),
         }
 
-    def notices(self) -> Mapping[str, Notice]:
-        """Notifications that are acted on here."""
-        return {}
-
     # --- the connection ---------------------------------------------------------------------------
 
     async def initialize(self, params: acp.InitializeParams, request: Request) -> object:
@@ -93,7 +90,7 @@ class SessionRequests:
         """Open a session and tell all that was said in it, before the response."""
         session = await self._open(params)
         self.face.forget(session.session_id)  # until it has caught up
-        told = self.face.acquaint(session)
+        told = self._acquainted(session)
         replay = Replay(session, told)
         while not replay.is_at_end:
             self.face.send(session.session_id, replay.messages(_AT_ONCE))
@@ -123,15 +120,19 @@ class SessionRequests:
 
     def _opened(self, session: Session, params: acp.FolderParams) -> None:
         if not self.face.knows(session.session_id):
-            self.face.show(session, self.face.acquaint(session))
+            self.face.show(session, self._acquainted(session))
         if params.mcp_servers:
             self.face.note(session.session_id, _NO_MCP)
+
+    def _acquainted(self, session: Session) -> Told:
+        """What the client is told of a session, from the beginning."""
+        return Told(self.core.house.toolbox, self.choices.of, lambda: session.info)
 
     async def session(self, session_id: str) -> Session:
         """The session that a request names, opened where it was not. Raises `RpcError`."""
         session = await self.core.sessions.open(session_id, tell=False)
         if not self.face.knows(session_id):
-            self.face.show(session, self.face.acquaint(session))
+            self.face.show(session, self._acquainted(session))
         return session
 
     async def list(self, params: acp.ListParams, request: Request) -> object:
@@ -141,7 +142,7 @@ class SessionRequests:
         sessions = [
             {
                 "sessionId": info.session_id,
-                "cwd": str(path_of(info.workspace_uri)),
+                "cwd": path_in(info.workspace_uri),
                 "title": info.title or None,
                 "updatedAt": info.updated_at,
             }

@@ -91,7 +91,7 @@ class Told:
                 self.open_calls.discard(event.tool_call_id)
                 yield updates.ended(event.result)
             case PermissionRequested():
-                yield from self._asked(event)
+                yield from self.asked(event)
             case PermissionResolved():
                 yield from self._resolved(event)
             case TodoChanged():
@@ -115,7 +115,7 @@ class Told:
         if self._told is not None and info.title != self._told.title:
             yield self._named(info)
 
-    def _asked(self, question: PermissionRequested) -> Iterator[Json]:
+    def asked(self, question: PermissionRequest) -> Iterator[Json]:
         """A question about a call that the client does not know: a sub-agent's, or a file of the prompt."""
         call_id = self.call_of(question)
         if call_id in self.open_calls:
@@ -134,6 +134,8 @@ class Told:
         if call_id is not None:
             self.open_calls.discard(call_id)
             yield updates.progressed(call_id, "completed" if event.outcome == "allowed" else "failed")
+        elif event.outcome == "allowed" and event.tool_call_id in self.open_calls:
+            yield updates.progressed(event.tool_call_id, "in_progress")  # the question had it wait
 
     def _ended(self, event: TurnEnd | AgentEnd) -> Iterator[Json]:
         yield from self._close_calls()

@@ -78,7 +78,7 @@ def said(call_id: str, output: str) -> Json:
     return {
         "sessionUpdate": "tool_call_update",
         "toolCallId": call_id,
-        "content": [_text(fenced(output, ""))],
+        "content": [_text(fenced(visible(output), ""))],
     }
 
 
@@ -106,7 +106,7 @@ def _result_content(result: ToolResultMessage) -> list[Json]:
             image = {"type": "image", "mimeType": block.mime_type, "data": block.data}
             content.append({"type": "content", "content": image})
         elif isinstance(block, TextContent) and block.text:
-            content.append(_text(fenced(block.text, "")))
+            content.append(_text(fenced(visible(block.text), "")))
     return content
 
 

@@ -1,5 +1,6 @@
 """The client's buffers over ACP: read before the disk, written through it, believed when read back."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -309,3 +310,42 @@ def test_before_a_command_the_user_is_asked_about_unsaved_files_by_a_form(
     assert (folder / "ran").exists() is runs
     if runs:
         assert "unsaved in the editor" in told_model(acp_home)
+
+
+def test_a_cancel_closes_the_form(acp_home: AcpHome) -> None:
+    acp_home.trust()
+    folder = acp_home.workspace(a_txt="one\ntwo\n")
+    abilities = {**FILES, "elicitation": {"form": {}}}
+    agent = acp_home.begun(reply(READ), reply(tool("bash", {"command": "touch ran"})), abilities=abilities)
+    session = agent.new(folder)
+    buffers = Buffers()
+    buffers.text[str(folder / "a.txt")] = "typed\n"
+    prompt = agent.prompt(session, "go")
+    with answering(agent, buffers):
+        form = agent.asked("elicitation/create")
+        agent.notify("session/cancel", {"sessionId": session})
+        assert agent.response(prompt)["result"]["stopReason"] == "cancelled"
+    withdrawn = agent.wait(lambda message: message.get("method") == "$/cancel_request")
+    assert withdrawn["params"]["requestId"] == form["id"]
+    assert not (folder / "ran").exists()
+
+
+def test_a_name_that_is_no_unicode_is_left_to_the_disk(acp_home: AcpHome) -> None:
+    acp_home.trust()
+    folder = acp_home.workspace()
+    (folder / os.fsdecode(b"\xff.txt")).write_text("one\n")
+    command = reply(tool("bash", {"command": "mv *.txt b$(ls).txt"}, "b1"))
+    agent = acp_home.begun(command, reply("Done."), abilities=FILES)
+    session = agent.new(folder)
+    assert agent.ask(session, "go")["stopReason"] == "end_turn"
+    assert agent.call_of(session, "b1")["status"] == "completed"
+
+
+def test_what_a_tool_says_cannot_steer_a_terminal(acp_home: AcpHome) -> None:
+    folder = acp_home.workspace(a_txt="red: \x1b[31m\n")
+    agent = acp_home.begun(reply(READ), reply("Done."))
+    session = agent.new(folder)
+    agent.ask(session, "go")
+    told = agent.call_of(session, "r1")["content"][0]["content"]["text"]
+    assert "\\x1b[31m" in told
+    assert "\x1b" not in told

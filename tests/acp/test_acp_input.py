@@ -57,6 +57,14 @@ def test_an_oversized_line_is_skipped_and_answered(acp_home: AcpHome) -> None:
     assert agent.call("session/list", {})["sessions"] == []
 
 
+@pytest.mark.parametrize("size", [65_535, 65_537, 5_000_000])
+def test_a_long_line_is_a_message_like_any_other(acp_home: AcpHome, size: int) -> None:
+    agent = acp_home.begun(reply("Read."))
+    session = agent.new(acp_home.workspace())
+    assert agent.ask(session, "x" * size)["stopReason"] == "end_turn"
+    assert len(str(acp_home.model_requests()[0])) > size
+
+
 @pytest.mark.parametrize("method", ["session/fork", "shutdown", "agentd/status", "logout", "terminal/create"])
 def test_what_is_not_served_is_not_found(acp_home: AcpHome, method: str) -> None:
     assert acp_home.begun().refused(method, {})["code"] == -32601
@@ -220,3 +228,13 @@ def test_prompts_of_two_sessions_run_side_by_side(acp_home: AcpHome) -> None:
     assert agent.response(agent.prompt(second, text("go")))["result"]["stopReason"] == "end_turn"
     (one / "go").touch()
     assert agent.response(waits)["result"]["stopReason"] == "end_turn"
+
+
+def test_what_it_needs_to_serve_is_what_every_face_needs(acp_home: AcpHome) -> None:
+    """Start-up imports are counted: neither ACP's SDK nor what only the language server needs."""
+    code = "import sys, agentd.acp.app; print(sorted({name.split('.')[0] for name in sys.modules}))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=acp_home.environment()
+    )
+    for name in ("acp", "httpx", "pygls", "lsprotocol", "pathspec", "jsonschema_rs"):
+        assert f"'{name}'" not in found.stdout

@@ -32,7 +32,9 @@ def test_a_question_shows_the_whole_command_and_its_answers(acp_home: AcpHome) -
     agent.answer(question, selected("allow_once"))
     assert agent.response(prompt)["result"]["stopReason"] == "end_turn"
     assert has_run(acp_home)
-    assert agent.call_of(session, "c1")["status"] == "completed"
+    since = agent.messages.index(question)
+    statuses = [each["status"] for each in agent.updates(session, "tool_call_update", since=since)]
+    assert statuses == ["in_progress", "completed"]
 
 
 def test_a_trusted_workspace_offers_to_remember_for_good(acp_home: AcpHome) -> None:
@@ -42,7 +44,7 @@ def test_a_trusted_workspace_offers_to_remember_for_good(acp_home: AcpHome) -> N
     assert [each["optionId"] for each in options] == [
         "allow_once", "allow_always", "allow_workspace", "reject_once"
     ]  # fmt: skip
-    assert all("command" in each["name"] for each in options if each["kind"] == "allow_always")
+    assert all("touch" in each["name"] for each in options if each["kind"] == "allow_always")
     agent.answer(question, selected("allow_workspace"))
     assert agent.response(prompt)["result"]["stopReason"] == "end_turn"
 

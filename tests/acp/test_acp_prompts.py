@@ -149,6 +149,18 @@ def test_a_link_out_of_the_workspace_is_refused(acp_home: AcpHome, tmp_path: Pat
     assert acp_home.model_requests() == []
 
 
+def test_a_link_in_the_workspace_that_leads_out_of_it_is_refused(acp_home: AcpHome, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.txt").write_text("not yours\n")
+    folder = acp_home.workspace()
+    (folder / "cache").symlink_to(tmp_path / "outside")
+    agent = acp_home.begun(reply("never"))
+    session = agent.new(folder)
+    link = {"type": "resource_link", "uri": (folder / "cache" / "a.txt").as_uri(), "name": "a.txt"}
+    error = error_of(agent.response(agent.prompt(session, [link])))
+    assert error["data"]["kind"] == "outsideWorkspace"
+
+
 def test_a_link_to_a_page_is_a_word_and_nothing_is_fetched(acp_home: AcpHome) -> None:
     agent = acp_home.begun(reply("Seen."))
     session = agent.new(acp_home.workspace())
