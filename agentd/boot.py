@@ -98,6 +98,8 @@ def _serve(arguments: list[str], face: _Face) -> int:
             print(f"agentd: cannot record to {file!r}: {error.strerror}.", file=sys.stderr)
             return 1
     _read_first_frame(start)
+    if start.ended and not start.frames:
+        return 0  # told nothing, so there is nothing to load
     try:
         start.answered = _answer_early(start, face)
     except OSError:  # nobody reads
