@@ -18,6 +18,7 @@ from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import COMMANDS
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import CommandContent, ContentBlock, Mode, ResourceContent, TextContent
+from agentd.protocol.text import one_line
 from agentd.protocol.wire import Many, Wire, absent
 from agentd.server import actions, orders
 from agentd.server.actions import CodeActionParams, Target
@@ -159,6 +160,8 @@ class Commands:
     ) -> object:
         """Run a prompt, or queue it behind the one that runs; gives its ids once it is safe."""
         self._last_folder = root
+        if session_id is None:
+            await self._go_on(root)
         params = wire.PromptParams(
             session_id=session_id,
             workspace_uri=root.as_uri() if session_id is None else None,
@@ -177,6 +180,13 @@ class Commands:
 
         accepted = await session.prompt(params, on_start)
         return {"sessionId": accepted.session_id, "promptId": accepted.prompt_id}
+
+    async def _go_on(self, root: Path) -> None:
+        """Such an editor starts agentd anew and knows no sessions: the one that was killed goes on."""
+        session = await self.methods.sessions.go_on(root)
+        if session is not None:
+            title = one_line(session.info.title) or session.session_id
+            self.shown.message(f'agentd had ended in the middle; its session "{title}" goes on.')
 
     def _progress(self, session: Session, taken: Submission) -> Progress | None:
         if not self.methods.connection.client.progress:
@@ -244,6 +254,7 @@ class Commands:
         """The session that is named, else the one last used."""
         named = said.text(number)
         if named is None:
+            await self._go_on(self._here())
             named = self.methods.sessions.latest(self._here(), None)
         if named is None:
             raise RpcError("sessionNotFound", "There is no session yet.", hint="agentd.prompt begins one.")
@@ -326,6 +337,8 @@ class Commands:
 
     async def _change(self, what: str, said: "_Arguments", chosen: str) -> None:
         """Change the model or mode of a session: the one named, or last used, or a new one."""
+        if said.text(1) is None:
+            await self._go_on(self._here())
         if said.text(1) is None and self.methods.sessions.latest(self._here(), None) is None:
             await self._new_session(_Arguments(()))
         session = await self._session(said, 1)

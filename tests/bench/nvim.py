@@ -1,4 +1,4 @@
-"""What the Neovim plugin takes to draw an answer that streams, in each Neovim that `tests/editors/fetch` has got.
+"""What the Neovim plugin takes to draw a streaming answer, in each Neovim that `tests/editors/fetch` has got.
 
 The floor, in the same process, is one bare `nvim_buf_set_text` for each of the same deltas.
 """
