@@ -17,6 +17,9 @@ SECONDS = 20.0
 KEY_SECONDS = 0.3
 """Keys are typed no faster: what comes at once behind an Escape is, for a terminal, one key with Alt."""
 
+REVERSE = "\x1b[7m"
+"""What the terminal is told before the selected line of a list."""
+
 LANGUAGES = """
 [language-server.agentd]
 command = {command}
@@ -43,6 +46,7 @@ class Helix:
         settings = place.folder / "CONFIG" / "helix" / "languages.toml"
         settings.parent.mkdir(parents=True)
         settings.write_text(LANGUAGES.format(command=json.dumps(DAEMON[0]), arguments=json.dumps(DAEMON[1:])))
+        self.data = place.folder / "data"
         self.requests = place.folder / "requests.jsonl"
         self._script = script
         (settings.parent / "config.toml").write_text("[editor.lsp]\ndisplay-progress-messages = true\n")
@@ -97,26 +101,32 @@ class Helix:
     def menu(self, title: str) -> None:
         """Choose a code action by its title."""
         self.offered(title)
-        offered = [line for line in self.screen.splitlines() if "agentd: " in line and "# agentd" not in line]
-        at = next(number for number, line in enumerate(offered) if title in line)
-        for key in [*["Down"] * (at + 1), "Enter"]:
-            time.sleep(KEY_SECONDS)
-            self.press(key)
+        self.select(title)
 
     def answer(self, title: str) -> None:
-        """Answer the question that is on the screen; its first answer is chosen from the beginning."""
-        offered = [line.strip() for line in self.screen.splitlines()]
-        for _ in range(offered.index(title) - offered.index("Allow once")):
-            time.sleep(KEY_SECONDS)
-            self.press("Down")
+        """Answer a question once it is on the screen with all its answers."""
+        self.shows("Reject")
+        self.select(title)
 
-        def is_answered() -> bool:
+    def select(self, title: str) -> None:
+        """Go down in the list on the screen to this title, and choose it."""
+
+        def is_selected() -> bool:
+            lines = self._tmux("capture-pane", "-p", "-e").splitlines()
+            if any(title in line and REVERSE in line and "# agentd" not in line for line in lines):
+                return True
+            self.press("Down")
             time.sleep(KEY_SECONDS)
+            return False
+
+        self.wait(f"{title} is selected", is_selected)
+
+        def is_chosen() -> bool:
             self.press("Enter")
             time.sleep(KEY_SECONDS)
-            return title not in self.screen
+            return not any(title in line and "# agentd" not in line for line in self.screen.splitlines())
 
-        self.wait("it is answered", is_answered)
+        self.wait(f"{title} is chosen", is_chosen)
 
     def command(self, line: str) -> None:
         """Type a command of Helix's command line."""
@@ -179,7 +189,7 @@ def test_a_question_is_put_and_its_answer_obeyed(helix: Callable[..., Helix]) ->
         "# agentd: make it\n", "ask", reply(tool("bash", {"command": "touch made"})), reply("done")
     )
     screen.menu("agentd: make it")
-    screen.shows("Reject")  # the last of the answers
+    screen.shows("Reject")
     assert "touch made" in screen.screen
     assert not made(screen.root)
     screen.answer("Allow once")
@@ -191,7 +201,6 @@ def test_a_rejected_command_does_not_run(helix: Callable[..., Helix]) -> None:
         "# agentd: make it\n", "ask", reply(tool("bash", {"command": "touch made"})), reply("I see")
     )
     screen.menu("agentd: make it")
-    screen.shows("Reject")
     screen.answer("Reject")
     screen.shows("I see")
     assert not made(screen.root)
@@ -274,7 +283,8 @@ def test_a_running_prompt_is_cancelled_from_the_menu(helix: Callable[..., Helix]
     screen.menu("agentd: go on")
     screen.shows("Thinking")
     screen.menu("agentd: cancel the running prompt")
-    screen.wait("nothing runs any more", lambda: "Thinking" not in screen.screen)
+    (journal,) = screen.data.rglob("*.jsonl")
+    screen.wait("it is cancelled", lambda: '"aborted"' in journal.read_text())
 
 
 def test_a_prompt_is_sent_by_a_command(helix: Callable[..., Helix]) -> None:
