@@ -2,7 +2,7 @@
 package.path = vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h") .. "/?.lua;" .. package.path
 local H = require("harness")
 
-for _, part in ipairs({ "work", "questions", "chat", "documents", "drawing", "options" }) do
+for _, part in ipairs({ "work", "questions", "chat", "documents", "drawing", "abuse", "options" }) do
   require("suite_" .. part)
 end
 

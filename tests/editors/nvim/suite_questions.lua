@@ -91,9 +91,11 @@ test("questions come one after the other, and one that is over not at all", func
   for _, name in ipairs({ "a", "b", "c" }) do
     ask.select({ name }, {}, function(choice)
       table.insert(chosen, choice)
-    end, function()
-      return name == "b"
-    end)
+    end, {
+      is_over = function()
+        return name == "b"
+      end,
+    })
   end
   wait("the first", function()
     return #calls == 1

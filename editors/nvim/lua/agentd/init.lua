@@ -153,9 +153,9 @@ function M.undo(options)
   M.prompt("", { command = "undo", when_busy = "queue" })
 end
 
---- Answers the oldest open question: `kind` is "allow_once" or "reject_once".
+--- Answers the question that is in view: `kind` is "allow_once" or "reject_once".
 function M.answer(kind)
-  local question = permission.oldest() or (chat.view and chat.view.pending[1])
+  local question = permission.current() or (chat.view and chat.view.pending[1])
   if not question then
     return say("no question is open")
   end
