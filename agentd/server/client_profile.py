@@ -44,12 +44,14 @@ class ClientProfile:
     """The client as `initialize` describes it.
 
     `progress`: it lets us create progress of our own. `shows_documents`: it opens a file when asked to.
+    `has_menu`: it asks for code actions.
     `action_literals`: it takes code actions, and not only commands, as the answer to `codeAction`.
     """
 
     name: str = ""
     progress: bool = False
     shows_documents: bool = False
+    has_menu: bool = False
     action_literals: bool = False
     quirks: Quirks = Quirks()
 
@@ -62,6 +64,7 @@ class ClientProfile:
             name=name,
             progress=_at(capabilities, "window", "workDoneProgress") is True,
             shows_documents=_at(capabilities, "window", "showDocument", "support") is True,
+            has_menu=isinstance(_at(capabilities, "textDocument", "codeAction"), dict),
             action_literals=isinstance(
                 _at(capabilities, "textDocument", "codeAction", "codeActionLiteralSupport"), dict
             ),

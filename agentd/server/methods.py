@@ -99,6 +99,7 @@ class Methods:
         self.connection.open(params, options)
         self.configuration.capabilities = params.capabilities
         self.face.options = options
+        self.face.has_menu = self.connection.client.has_menu
         self.door.trace.level = trace_level(params.trace)
         self.editor.open(params.capabilities, options)
         if params.process_id is not None:

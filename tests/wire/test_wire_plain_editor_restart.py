@@ -1,4 +1,4 @@
-"""An editor without a plugin whose daemon was killed: it knows no session ids, and work goes on all the same."""
+"""An editor without a plugin whose daemon was killed: it knows no session ids, and yet work goes on."""
 
 import json
 from pathlib import Path
