@@ -83,10 +83,13 @@ local function ended(code, signal)
   end)
 end
 
--- Neovim takes versioned edits, and does not say so.
+-- Neovim takes versioned edits, and does not say so. What it says of annotated ones (0.12) it does by printing each,
+-- which asks for Enter: the chat tells what was edited.
 local function capabilities()
   local own = { workspace = { workspaceEdit = { documentChanges = true } } }
-  return vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), own)
+  local all = vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), own)
+  all.workspace.workspaceEdit.changeAnnotationSupport = nil
+  return all
 end
 
 local function options(root)
@@ -197,7 +200,9 @@ function M.request(method, params, callback)
   -- Open documents are told before: Neovim sends what was typed ahead of each request.
   local object = next(params) and params or vim.empty_dict() -- an empty table would be sent as a list
   local sent = call(client, "request", method, object, function(err, result)
-    callback(err and (err.message or vim.inspect(err)) or nil, M.plain(result))
+    local text = err and (err.message or vim.inspect(err))
+    local hint = err and type(err.data) == "table" and err.data.hint
+    callback(text and (type(hint) == "string" and text .. " " .. hint or text) or nil, M.plain(result))
   end)
   if not sent then
     callback("agentd is not running")
