@@ -34,6 +34,7 @@ test("two edits are two steps of undo, and the user's place and window stay", fu
   eq({ 2, 1 }, vim.api.nvim_win_get_cursor(0))
   eq("n", vim.fn.mode())
   eq(messages, vim.fn.execute("messages"))
+  eq({}, H.said)
   eq({ "ONE", "two", "THREE" }, H.lines(buf))
   vim.cmd("silent undo")
   eq({ "ONE", "two", "three" }, H.lines(buf))

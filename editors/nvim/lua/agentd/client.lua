@@ -83,13 +83,10 @@ local function ended(code, signal)
   end)
 end
 
--- Neovim takes versioned edits, and does not say so. What it says of annotated ones (0.12) it does by printing each,
--- which asks for Enter: the chat tells what was edited.
+-- Neovim takes versioned edits, and does not say so.
 local function capabilities()
   local own = { workspace = { workspaceEdit = { documentChanges = true } } }
-  local all = vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), own)
-  all.workspace.workspaceEdit.changeAnnotationSupport = nil
-  return all
+  return vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), own)
 end
 
 local function options(root)
