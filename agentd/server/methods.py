@@ -100,7 +100,7 @@ class Methods:
         self.configuration.capabilities = params.capabilities
         self.face.options = options
         self.door.trace.level = trace_level(params.trace)
-        self.editor.open(params.capabilities, options)
+        self.editor.open(params.capabilities, options, self.connection.client.quirks)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
         self.background(self.engines.warm_up, self.connection.default_model)

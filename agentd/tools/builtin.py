@@ -3,10 +3,12 @@
 from agentd.tools.background import BashKill, BashOutput
 from agentd.tools.base import Toolbox
 from agentd.tools.bash import Bash
+from agentd.tools.delete_file import DeleteFile
 from agentd.tools.diagnostics import Diagnostics
 from agentd.tools.edit_file import EditFile
 from agentd.tools.find_files import FindFiles
 from agentd.tools.list_directory import ListDirectory
+from agentd.tools.move_file import MoveFile
 from agentd.tools.read_file import ReadFile
 from agentd.tools.report_findings import ReportFindings
 from agentd.tools.search_files import SearchFiles
@@ -25,6 +27,8 @@ def builtin_tools(processes: Processes, sandbox: Sandbox | None = None) -> Toolb
             ReadFile(),
             WriteFile(),
             EditFile(),
+            MoveFile(),
+            DeleteFile(),
             ListDirectory(),
             FindFiles(),
             SearchFiles(),

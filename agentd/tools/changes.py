@@ -15,8 +15,11 @@ from agentd.protocol.messages import EditDetails, EditSubject, FileChange
 from agentd.tools.base import Action, ToolContext, ToolResult
 from agentd.tools.buffers import BufferChange, change_buffer
 from agentd.tools.diff import file_change
+from agentd.tools.keeping import kept
 from agentd.tools.targets import holds_secrets, in_thread
 from agentd.workspace import files
+from agentd.workspace.alone import alone
+from agentd.workspace.editor import FileOperation
 from agentd.workspace.guarded import REPOSITORIES, is_git_folder
 from agentd.workspace.held import Held, check_changeable, held, on_disk
 from agentd.workspace.names import folded
@@ -70,6 +73,8 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
     async def change() -> ToolResult:
         for _ in range(_ATTEMPTS):
             now = await held(context.editor, place)
+            if now.document is None and now.snapshot is None and context.editor.can_do("create"):
+                return _result(place, await _create(context, place, fitted))
             if now.document is None:
                 # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
                 return _result(place, await anyio.to_thread.run_sync(partial(_write, place, fitted, context)))
@@ -89,7 +94,7 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
         except WorkspaceError as error:
             return ToolResult.error(str(error))
 
-    guarded = await in_thread(_is_guarded, place)
+    guarded = await in_thread(is_guarded, place)
     subject = EditSubject(uri=place.uri, patch=prepared.change.patch)
     return Action(run, subject, secret=holds_secrets(place) or guarded)
 
@@ -113,6 +118,34 @@ def _write(place: Place, fitted: Callable[[Held], _Prepared], context: ToolConte
     return done
 
 
+async def _create(context: ToolContext, place: Place, fitted: Callable[[Held], _Prepared]) -> _Prepared:
+    """Have the editor make the file, empty, and fill it on the disk, where commands see it at once."""
+    async with alone(place.path):
+        done = await in_thread(lambda: fitted(on_disk(place)))
+        label = f"agentd: {_told(place, done).rstrip('.')}"
+        async with kept(context, place, done.before.snapshot, done.after):
+            if done.before.snapshot is None:
+                await anyio.to_thread.run_sync(files.make_folders, place)  # not all editors do
+                await context.editor.do(FileOperation("create", place.path, label))
+            await anyio.to_thread.run_sync(partial(_fill, place, done, context))
+        context.seen.note(place.path, digest(done.after))
+    return done
+
+
+def _fill(place: Place, done: _Prepared, context: ToolContext) -> None:
+    """Write a file that the editor has perhaps made. One that it made goes again where that fails. Blocks."""
+    with files.changing(place):
+        empty = files.read_if_present(place)
+        if empty is not None and empty.data:
+            raise files.stale(place)
+        try:
+            files.write(place, done.after, empty, context.write_notes)
+        except WorkspaceError:
+            if empty is not None:
+                files.remove(place, empty)
+            raise
+
+
 def _result(place: Place, done: _Prepared) -> ToolResult:
     if done.after == done.before.data:
         return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
@@ -132,7 +165,7 @@ def _told(place: Place, done: _Prepared) -> str:
     return f"{verb} {place.shown} ({f'{detail}, {counts}' if detail else counts})."
 
 
-def _is_guarded(place: Place) -> bool:
+def is_guarded(place: Place) -> bool:
     """Whether a change is asked about as that of a secret is. Blocks.
 
     Repositories' hooks and settings run as commands, ours say how we work, and our own program is what asks.

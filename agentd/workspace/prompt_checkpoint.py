@@ -51,13 +51,16 @@ class PromptCheckpoint:
     writers: Writers = field(default_factory=Writers)
 
     @contextmanager
-    def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
+    def changing(self, place: Place, before: Snapshot | None, after: bytes | None) -> Iterator[None]:
         """See `Checkpoint`. Where the change fails, that is recorded as well."""
-        old, digest = state_of(before), hashlib.sha256(after).hexdigest()
-        new = FileState(digest, old.mode if old is not None else None)
+        old = state_of(before)
+        contents = {old.digest: before.data} if old is not None and before is not None else {}
+        new = None
+        if after is not None:
+            new = FileState(hashlib.sha256(after).hexdigest(), old.mode if old is not None else None)
+            contents[new.digest] = after
         made = _missing_folders(place) if before is None else 0
         change = Change(self.prompt_id, place.parts, old, new, made=made)
-        contents = {digest: after, **({old.digest: before.data} if old is not None and before else {})}
         try:
             self._begin(change, contents)
         except OSError as error:
