@@ -18,7 +18,7 @@ from agentd.protocol.documents import (
 from agentd.protocol.methods import ClientOptions
 from agentd.server.door import ClientError, Door
 from agentd.server.findings import SOURCE
-from agentd.server.language_server import LanguageServer, file_of
+from agentd.server.language_server import LanguageServer, key_of
 from agentd.workspace.diagnostics import Known
 from agentd.workspace.paths import uri_of
 
@@ -57,7 +57,7 @@ class EditorDiagnostics:
 
     def publish(self, params: DocumentDiagnostics) -> None:
         """`agentd/diagnostics/publish`: these take the place of those from before."""
-        path = file_of(params.uri)
+        path = key_of(params.uri)
         if path is None:
             return
         self._number += 1
@@ -124,9 +124,11 @@ class EditorDiagnostics:
         return {
             path: item.model_copy(update={"diagnostics": _of_others(item.diagnostics)})
             for item in items
-            if (path := file_of(item.uri)) is not None
+            if (path := key_of(item.uri)) is not None
         }
 
     async def _uri(self, path: Path) -> str:
         document = await self._documents.document(path)
-        return document.uri if document is not None else uri_of(path)
+        if document is not None:
+            return document.uri
+        return uri_of(path) if path.is_absolute() else str(path)

@@ -116,6 +116,10 @@ class ClientEditor:
         """The open document of a URI that is no file."""
         return await self.documents.other(uri)
 
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """The open documents that are no files yet."""
+        return await self.documents.untitled()
+
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents differ from what is on disk."""
         return await self.documents.dirty_paths()

@@ -22,6 +22,7 @@ from agentd.workspace.buffer import Buffer, Encoding, Spot
 from agentd.workspace.documents import Documents
 from agentd.workspace.editor import OpenDocument
 from agentd.workspace.paths import WorkspaceError, path_of
+from agentd.workspace.untitled import is_untitled
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +113,11 @@ class LanguageServer:
         await self._until_settled()
         return self._documents.other(uri)
 
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """The open documents that are no files yet."""
+        await self._until_settled()
+        return self._documents.untitled()
+
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents differ from what is on disk."""
         await self._until_settled()
@@ -196,6 +202,11 @@ def _load(position_encoding: Encoding) -> Understand:
         return function(converter.structure(params, kind))
 
     return understand
+
+
+def key_of(uri: str) -> Path | None:
+    """What a document goes by: its file, or for one that is none yet the path of its `Untitled`."""
+    return Path(uri) if is_untitled(uri) else file_of(uri)
 
 
 def file_of(uri: str) -> Path | None:

@@ -30,6 +30,7 @@ from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path
 from agentd.workspace.restoring import Restoration, Wanted
 from agentd.workspace.restoring_buffers import Buffers, BufferStep, plan_buffers, remove_in_editor
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.untitled import is_untitled, untitled
 
 log = logging.getLogger(__name__)
 
@@ -254,6 +255,8 @@ def place_of(root: Path, uri: str, known: Collection[Parts]) -> Place:
 
     Raises WorkspaceError. Blocks.
     """
+    if is_untitled(uri):
+        return untitled(root, uri)
     path = path_of(uri)
     if path.is_relative_to(root) and (parts := path.relative_to(root).parts) in known:
         return Place(root, parts, "/".join(parts))

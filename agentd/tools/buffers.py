@@ -13,6 +13,7 @@ from agentd.workspace.held import Held
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.seen import digest
 from agentd.workspace.text import lines_of
+from agentd.workspace.untitled import Untitled
 
 _AROUND = 3
 _MOST_LINES = 40
@@ -51,6 +52,8 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
         except _NotDone as done:
             return _failed(context, place, wanted, done.outcome)
     note = " The change is in the editor, where the file is open, and not saved yet."
+    if isinstance(place, Untitled):
+        note = " It is no file yet: the user has to save it under a name."
     if outcome.now != outcome.text:
         note += " The user has typed in it since: read it again before you change it again."
     return ToolResult.text(wanted.told + note + await told_after(context, place, known))

@@ -27,6 +27,7 @@ from agentd.workspace.own_program import is_of_program
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.seen import SeenFiles, digest
 from agentd.workspace.text import Text, lines_of
+from agentd.workspace.untitled import Untitled
 
 _ATTEMPTS = 3
 """To find a file at rest: nothing was changed by those that failed."""
@@ -171,6 +172,10 @@ def is_guarded(place: Place) -> bool:
     Repositories' hooks and settings run as commands, ours say how we work, and our own program is what asks.
     """
     guarded = {*REPOSITORIES, ".agentd"}
-    if any(folded(part) in guarded for part in place.parts) or is_of_program(place.path):
+    if any(folded(part) in guarded for part in place.names):
+        return True
+    if isinstance(place, Untitled):
+        return False
+    if is_of_program(place.path):
         return True
     return any(is_git_folder(place.root.joinpath(*place.parts[:end])) for end in range(len(place.parts)))

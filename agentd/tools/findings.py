@@ -43,7 +43,7 @@ def listed(found: Mapping[Path, Sequence[Diagnostic]], root: Path, limit: int) -
 
 async def told_after(context: ToolContext, place: Place, before: Known | None) -> str:
     """What a change of an open document did to its diagnostics, to be said behind its result."""
-    if before is None or is_secret(place.parts):
+    if before is None or is_secret(place.names):
         return ""
     after = await context.editor.fresh_diagnostics(place.path, before)
     if after is None:

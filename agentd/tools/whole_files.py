@@ -26,17 +26,23 @@ from agentd.workspace.names import MissingFile, check_new
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import digest
 from agentd.workspace.text import BinaryContent, decode
+from agentd.workspace.untitled import Untitled, is_untitled
 
 
 async def named_file(context: ToolContext, given: str) -> Place:
     """The file that is meant: a plain file on the disk, named by its own name. Raises WorkspaceError."""
     place = (await locate(context, given)).place
+    if isinstance(place, Untitled):
+        reason = f"'{place.shown}' is no file yet. Use edit_file and write_file, or ask the user to close it."
+        raise WorkspaceError("not_a_file", reason)
     await in_thread(_check_no_link, context, given)
     return place
 
 
 async def free_place(context: ToolContext, given: str) -> Place:
     """A place where nothing is. Raises WorkspaceError."""
+    if is_untitled(given):
+        raise WorkspaceError("not_a_file", f"'{shown(given)}' is a name for no file.")
     place = await place_of(context, given)
     check_new(place)
     await in_thread(_check_no_link, context, given)

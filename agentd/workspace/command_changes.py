@@ -29,6 +29,7 @@ from agentd.workspace.file_states import Change, FileState, Parts, same_content,
 from agentd.workspace.files import Snapshot
 from agentd.workspace.ignore import Walk
 from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.untitled import is_of_untitled
 
 if TYPE_CHECKING:
     from agentd.workspace.git_index import Index
@@ -248,7 +249,8 @@ def look_behind(checkpoints: Checkpoints, before: Picture, looks: Looks) -> Behi
 def differences(checkpoints: Checkpoints, before: Picture) -> tuple[list[Difference], bool]:
     """Look once more, and give what differs, and whether that is all of it. Blocks. Raises OSError."""
     root = before.root
-    own = {change.parts for change in checkpoints.changes()[before.changes :]}
+    changes = checkpoints.changes()[before.changes :]
+    own = {change.parts for change in changes if not is_of_untitled(change.parts)}
     found: list[Difference] = []
     room = MOST_CHANGED_BYTES
     with directory(root, ()) as fd:

@@ -17,6 +17,7 @@ import anyio.to_thread
 from agentd.workspace.buffer import Buffer
 from agentd.workspace.editor import OpenDocument
 from agentd.workspace.text import BinaryContent, Text, decode, same_lines
+from agentd.workspace.untitled import is_untitled
 
 _MAX_COMPARED = 64 * 1024 * 1024
 """A file larger than this is taken to differ from its document rather than read."""
@@ -89,15 +90,17 @@ class Documents:
             self._watchers.remove(watcher)
 
     def text(self, path: Path) -> str | None:
-        """The text of a file's document as it is now."""
+        """The text of a document as it is now; of one that is no file by the path `Untitled` gives it."""
         document = self._of(path)
         return document.buffer.text if document is not None else None
 
     async def read(self, path: Path) -> OpenDocument | None:
-        """The document of a file, and whether it is dirty."""
+        """The document of a file, and whether it is dirty. One that is no file is found as by `text`."""
         document = self._of(path)
         if document is None:
             return None
+        if document.path is None:
+            return self.other(document.uri)
         text, version, dirty = document.buffer.text, document.version, False
         if text != document.saved:
             found = await _on_disk(path)
@@ -111,6 +114,11 @@ class Documents:
             return None
         return OpenDocument(document.buffer.text, document.version, True, uri)
 
+    def untitled(self) -> tuple[OpenDocument, ...]:
+        """The documents that are to become files, but are none yet, by their names."""
+        uris = sorted(uri for uri, each in self._documents.items() if each.path is None and is_untitled(uri))
+        return tuple(document for uri in uris if (document := self.other(uri)) is not None)
+
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents are dirty."""
         paths = dict.fromkeys(each.path for each in self._documents.values() if each.path is not None)
@@ -118,7 +126,10 @@ class Documents:
         return tuple(path for path, document in found if document is not None and document.dirty)
 
     def _of(self, path: Path) -> _Document | None:
-        return next((each for each in reversed(self._documents.values()) if each.path == path), None)
+        if path.is_absolute():
+            return next((each for each in reversed(self._documents.values()) if each.path == path), None)
+        others = (each for each in self._documents.values() if each.path is None)
+        return next((each for each in others if Path(each.uri) == path), None)
 
 
 def _is_shown_as(found: Text | None, text: str) -> bool:

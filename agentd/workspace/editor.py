@@ -132,11 +132,18 @@ class Editor(Protocol):
         ...
 
     async def document(self, path: Path) -> OpenDocument | None:
-        """The open document of this file (an absolute, resolved path), or None when it is not open."""
+        """The open document of this file (an absolute, resolved path), or None when it is not open.
+
+        One that is no file yet is found by the path of its `Untitled`.
+        """
         ...
 
     async def other(self, uri: str) -> OpenDocument | None:
         """The open document of a URI that names no file of this machine, such as `untitled:Untitled-1`."""
+        ...
+
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """The open documents that are no files yet (`workspace.untitled`), by their names."""
         ...
 
     async def dirty_paths(self) -> tuple[Path, ...]:
@@ -199,6 +206,10 @@ class Disk:
     async def other(self, uri: str) -> OpenDocument | None:
         """Nothing is ever open."""
         return None
+
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """Nothing is ever open."""
+        return ()
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         """Nothing is ever dirty."""

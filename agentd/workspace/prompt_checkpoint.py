@@ -19,6 +19,7 @@ from agentd.workspace.command_changes import Difference, Looks, Picture, TooLarg
 from agentd.workspace.file_states import Change, FileState, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.untitled import Untitled
 from agentd.workspace.writers import Writers
 
 if TYPE_CHECKING:  # most workspaces are small enough without it
@@ -200,6 +201,8 @@ def not_kept(place: Place, error: OSError) -> WorkspaceError:
 
 def _missing_folders(place: Place) -> int:
     """How many of the folders that a place lies in are not there."""
+    if isinstance(place, Untitled):
+        return 0
     for depth in range(len(place.parts) - 1, 0, -1):
         try:
             with directory(place.root, place.parts[:depth]):

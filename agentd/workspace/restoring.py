@@ -35,6 +35,7 @@ NOT_TAKEN_BACK = (
     "It failed, and not all that it had done could be taken back; that is tried again when the session is "
     "next opened or rewound."
 )
+NOT_OPEN = "It is no file, and not open in the editor any more."
 NOT_KEPT = "Its content from before is not kept."
 IN_THE_WAY = "'{}' stands in its place, and stays as it is."
 

@@ -24,11 +24,13 @@ from agentd.workspace.restoring import (
     CHANGED_BETWEEN,
     CHANGED_SINCE,
     NOT_KEPT,
+    NOT_OPEN,
     UNSAVED,
     Restoration,
     Wanted,
 )
 from agentd.workspace.text import BinaryContent, decode
+from agentd.workspace.untitled import Untitled, place_at
 
 log = logging.getLogger(__name__)
 
@@ -54,9 +56,13 @@ async def plan_buffers(
     """What has to be done in the editor, and the files that are to be seen to on the disk."""
     steps, others = [], []
     for want in wants:
-        place = Place(root, want.parts, "/".join(want.parts))
+        place = place_at(root, want.parts)
         found = await _in_editor(editor, place)
-        if found is None or (want.before is None and found.document is not None and not found.document.dirty):
+        if found is None and isinstance(place, Untitled):
+            steps.append(BufferStep(place, None, want.before, 0, NOT_OPEN))
+        elif found is None or (
+            want.before is None and found.document is not None and not found.document.dirty
+        ):
             others.append(want)
         else:
             plan = partial(_plan, can_remove=editor.can_do("delete"))
@@ -88,7 +94,7 @@ def _plan(
         conflict = CHANGED_SINCE
     elif not want.is_whole:
         conflict = CHANGED_BETWEEN
-    elif to is None and place.path.exists():
+    elif to is None and place.path.is_absolute() and place.path.exists():
         if can_remove:
             return BufferStep(place, found.snapshot, None, want.made, None, found, removes=True)
         conflict = UNSAVED
