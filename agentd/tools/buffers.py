@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from agentd.tools.base import ToolContext, ToolResult
-from agentd.tools.findings import told_after
 from agentd.tools.keeping import kept
 from agentd.tools.read_file import render
 from agentd.workspace.alone import alone
@@ -42,7 +41,6 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
 
     Raises WorkspaceError where what it was before cannot be kept.
     """
-    known = await context.editor.diagnostics([place.path])
     async with alone(place.path):
         document = await context.editor.document(place.path)
         if document is None or document.text != wanted.document.text:
@@ -56,7 +54,7 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
         note = " It is no file yet: the user has to save it under a name."
     if outcome.now != outcome.text:
         note += " The user has typed in it since: read it again before you change it again."
-    return ToolResult.text(wanted.told + note + await told_after(context, place, known))
+    return ToolResult.text(wanted.told + note)
 
 
 async def _made(context: ToolContext, place: Place, wanted: BufferChange) -> Applied:

@@ -3,6 +3,7 @@
 from agentd.tools.background import BashKill, BashOutput
 from agentd.tools.base import Toolbox
 from agentd.tools.bash import Bash
+from agentd.tools.checks import EditChecks
 from agentd.tools.delete_file import DeleteFile
 from agentd.tools.diagnostics import Diagnostics
 from agentd.tools.edit_file import EditFile
@@ -22,11 +23,12 @@ from agentd.workspace.sandbox import Sandbox
 
 def builtin_tools(processes: Processes, sandbox: Sandbox | None = None) -> Toolbox:
     """All built-in tools; commands run under `processes`, in mode `auto` in the sandbox."""
+    checks = EditChecks(processes, sandbox)
     return Toolbox(
         (
             ReadFile(),
-            WriteFile(),
-            EditFile(),
+            WriteFile(checks),
+            EditFile(checks),
             MoveFile(),
             DeleteFile(),
             ListDirectory(),

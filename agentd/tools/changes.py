@@ -14,6 +14,7 @@ import anyio.to_thread
 from agentd.protocol.messages import EditDetails, EditSubject, FileChange
 from agentd.tools.base import Action, ToolContext, ToolResult
 from agentd.tools.buffers import BufferChange, change_buffer
+from agentd.tools.checks import EditChecks
 from agentd.tools.diff import file_change
 from agentd.tools.keeping import kept
 from agentd.tools.targets import holds_secrets, in_thread
@@ -54,11 +55,13 @@ class _Prepared:
     change: FileChange
 
 
-async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, rebase: bool) -> Action:
+async def prepare_change(
+    context: ToolContext, place: Place, revise: Revise, checks: EditChecks, *, rebase: bool
+) -> Action:
     """The action that revises a file. Raises WorkspaceError when it cannot be done.
 
-    `rebase`: when the file differs by then only through changes that this session made itself, revise the
-    newer text instead of refusing.
+    `checks` say what the change did to what is wrong in the file. `rebase`: when the file differs by then
+    only through changes that this session made itself, revise the newer text instead of refusing.
     """
     seen = context.seen
     prepared = await in_thread(_prepare, place, revise, await held(context.editor, place), seen)
@@ -71,14 +74,21 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
             raise files.stale(place)
         return _prepare(place, revise, now, seen)
 
+    async def on_the_disk(now: Held) -> _Prepared:
+        if now.snapshot is None and context.editor.can_do("create"):
+            return await _create(context, place, fitted)
+        # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
+        return await anyio.to_thread.run_sync(partial(_write, place, fitted, context))
+
     async def change() -> ToolResult:
         for _ in range(_ATTEMPTS):
             now = await held(context.editor, place)
-            if now.document is None and now.snapshot is None and context.editor.can_do("create"):
-                return _result(place, await _create(context, place, fitted))
+            before = await checks.before(context, place, now)
             if now.document is None:
-                # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
-                return _result(place, await anyio.to_thread.run_sync(partial(_write, place, fitted, context)))
+                done = await on_the_disk(now)
+                if done.after == done.before.data:
+                    return _result(place, done)
+                return _result(place, done, await checks.after(context, place, before, done.after))
             done = await in_thread(fitted, now)
             if done.after == now.data:
                 return _result(place, done)
@@ -86,7 +96,10 @@ async def prepare_change(context: ToolContext, place: Place, revise: Revise, *, 
             result = await change_buffer(context, place, wanted)
             if result is None:
                 continue
-            return result if result.is_error else ToolResult(result.content, details=_details(done))
+            if result.is_error:
+                return result
+            told = await checks.after(context, place, before, done.after)
+            return ToolResult.text(f"{result.said}{told}", _details(done))
         raise files.stale(place)
 
     async def run() -> ToolResult:
@@ -147,10 +160,10 @@ def _fill(place: Place, done: _Prepared, context: ToolContext) -> None:
             raise
 
 
-def _result(place: Place, done: _Prepared) -> ToolResult:
+def _result(place: Place, done: _Prepared, more: str = "") -> ToolResult:
     if done.after == done.before.data:
         return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
-    return ToolResult.text(_told(place, done), _details(done))
+    return ToolResult.text(_told(place, done) + more, _details(done))
 
 
 def _details(done: _Prepared) -> EditDetails:

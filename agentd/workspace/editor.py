@@ -175,7 +175,7 @@ class Editor(Protocol):
         ...
 
     async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
-        """The diagnostics of a document's present text; None where they do not come in 1.5 s.
+        """The diagnostics of a file's present text, open or not; None where they do not come in 1.5 s.
 
         `since` is what was known before its text changed.
         """
