@@ -60,6 +60,8 @@ class LanguageServer:
         """`position_encoding` is asked when the first document comes, after it was agreed."""
         self._position_encoding = position_encoding
         self._documents = Documents()
+        self.on_save: Callable[[Path, str], None] | None = None
+        """Called in a thread with the file and the text of a document that was saved."""
         self._send, self._receive = anyio.create_memory_object_stream[tuple[str, Any]](math.inf)
         self._waiting = 0
         self._settled = anyio.Event()
@@ -95,7 +97,9 @@ class LanguageServer:
             case _Step("change"):
                 self._documents.change(step.uri, step.version)
             case _Step("save"):
-                self._documents.save(step.uri)
+                saved = self._documents.save(step.uri)
+                if saved is not None and self.on_save is not None:
+                    await anyio.to_thread.run_sync(self.on_save, *saved)
             case _Step("close"):
                 self._documents.close(step.uri)
 

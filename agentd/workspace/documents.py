@@ -58,11 +58,13 @@ class Documents:
             document.version = version
             self._put(document)
 
-    def save(self, uri: str) -> None:
-        """A document was saved."""
-        if (document := self._documents.get(uri)) is not None:
-            document.saved = document.buffer.text
-            self._tell()
+    def save(self, uri: str) -> tuple[Path, str] | None:
+        """A document was saved; gives its file and text, where it is one of a file."""
+        if (document := self._documents.get(uri)) is None:
+            return None
+        document.saved = document.buffer.text
+        self._tell()
+        return None if document.path is None else (document.path, document.buffer.text)
 
     def close(self, uri: str) -> None:
         """A document was closed."""
@@ -144,8 +146,26 @@ async def _on_disk(path: Path) -> Text | None:
     return await anyio.to_thread.run_sync(_read_text, path, abandon_on_cancel=True)
 
 
+def shows(path: Path, text: str) -> bytes | None:
+    """What the file holds, where a document of this text may have been saved as that. Blocks."""
+    data = _read(path)
+    try:
+        found = decode(data) if data is not None else None
+    except BinaryContent:
+        return None
+    return data if found is not None and same_lines(found.text, text) else None
+
+
 def _read_text(path: Path) -> Text | None:
     """The text of a file; None where there is no file, or none that is text of a sensible size."""
+    data = _read(path)
+    try:
+        return decode(data) if data is not None else None
+    except BinaryContent:
+        return None
+
+
+def _read(path: Path) -> bytes | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -155,8 +175,8 @@ def _read_text(path: Path) -> Text | None:
         if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_COMPARED:
             return None
         with os.fdopen(fd, "rb", closefd=False) as file:
-            return decode(file.read(_MAX_COMPARED + 1))
-    except (OSError, BinaryContent):
+            return file.read(_MAX_COMPARED + 1)
+    except OSError:
         return None
     finally:
         os.close(fd)

@@ -148,7 +148,11 @@ class PromptCheckpoint:
             behind = await run(command_changes.look_behind, self.checkpoints, picture, self.looks)
             if not behind.is_all:
                 self.tell(command_changes.TOO_MANY)
-            found = [each for each in behind.found if not self._is_anothers(picture, each)]
+            found = [
+                self._since_saved(picture, each)
+                for each in behind.found
+                if not self._is_anothers(picture, each)
+            ]
             blobs = await self._blobs(found)
             behind = replace(behind, found=found)
             more = (self.looks, blobs, self.prompt_id)
@@ -159,6 +163,11 @@ class PromptCheckpoint:
     def _is_anothers(self, before: Picture, found: Difference) -> bool:
         path = before.root.joinpath(*found.parts)
         return self.writers.is_anothers(path, self.checkpoints, found.now, before.began)
+
+    def _since_saved(self, before: Picture, found: Difference) -> Difference:
+        """What a command did to a file that the user has saved beside it begins with what they saved."""
+        saved = self.writers.saved_by_user(before.root.joinpath(*found.parts), before.began)
+        return found if saved is None else replace(found, saved=saved)
 
     async def _blobs(self, found: Iterable[Difference]) -> dict[str, bytes]:
         """The contents that only git has, as far as it gives them."""
