@@ -176,6 +176,16 @@ def test_a_rewind_takes_it_back_in_the_editor_and_tells_what_was_done(daemon: Da
         assert editor.text == TEXT
 
 
+def test_a_look_at_what_commands_beside_it_change_leaves_it_out(daemon: Daemon, home: Home) -> None:
+    with Draft(daemon, home) as editor:
+        author = Author(daemon, home, editor.root)
+        server = tool("bash", {"command": "sleep 600", "run_in_background": True})
+        author.does("one", server, READ, edit("two", "2"), bash("touch made.txt"))
+        assert told(author.ask("diff", promptId="one")) == {NAME: "changed", "made.txt": "created"}
+        assert told(author.rewind("one")) == {NAME: "changed", "made.txt": "deleted"}
+        assert editor.text == TEXT
+
+
 def test_what_the_user_typed_in_it_or_closed_is_a_conflict(daemon: Daemon, home: Home) -> None:
     with Draft(daemon, home) as editor:
         author = Author(daemon, home, editor.root)
