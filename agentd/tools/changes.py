@@ -63,54 +63,70 @@ async def prepare_change(
     `checks` say what the change did to what is wrong in the file. `rebase`: when the file differs by then
     only through changes that this session made itself, revise the newer text instead of refusing.
     """
-    seen = context.seen
-    prepared = await in_thread(_prepare, place, revise, await held(context.editor, place), seen)
+    before = await held(context.editor, place)
+    prepared = await in_thread(_prepare, place, revise, before, context.seen)
+    change = _PreparedChange(context, place, revise, checks, rebase, prepared)
+    guarded = await in_thread(is_guarded, place)
+    subject = EditSubject(uri=place.uri, patch=prepared.change.patch)
+    return Action(change.run, subject, secret=holds_secrets(place) or guarded)
 
-    def fitted(now: Held) -> _Prepared:
-        """The change as it fits to what the file holds by now. Raises WorkspaceError `stale`."""
-        if now.data == prepared.before.data:
-            return _Prepared(now, prepared.after, prepared.revision, prepared.change)
-        if not rebase or now.snapshot is None or not now.is_seen(place, seen):
-            raise files.stale(place)
-        return _prepare(place, revise, now, seen)
 
-    async def on_the_disk(now: Held) -> _Prepared:
-        if now.snapshot is None and context.editor.can_do("create"):
-            return await _create(context, place, fitted)
-        # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
-        return await anyio.to_thread.run_sync(partial(_write, place, fitted, context))
+@dataclass(frozen=True)
+class _PreparedChange:
+    """A change that was prepared, and is made once it is allowed."""
 
-    async def change() -> ToolResult:
-        for _ in range(_ATTEMPTS):
-            now = await held(context.editor, place)
-            before = await checks.before(context, place, now)
-            if now.document is None:
-                done = await on_the_disk(now)
-                if done.after == done.before.data:
-                    return _result(place, done)
-                return _result(place, done, await checks.after(context, place, before, done.after))
-            done = await in_thread(fitted, now)
-            if done.after == now.data:
-                return _result(place, done)
-            wanted = BufferChange(now, now.document, done.revision.text, _told(place, done))
-            result = await change_buffer(context, place, wanted)
-            if result is None:
-                continue
-            if result.is_error:
-                return result
-            told = await checks.after(context, place, before, done.after)
-            return ToolResult.text(f"{result.said}{told}", _details(done))
-        raise files.stale(place)
+    context: ToolContext
+    place: Place
+    revise: Revise
+    checks: EditChecks
+    rebase: bool
+    prepared: _Prepared
 
-    async def run() -> ToolResult:
+    async def run(self) -> ToolResult:
+        """Make it."""
         try:
-            return await change()
+            return await self._make()
         except WorkspaceError as error:
             return ToolResult.error(str(error))
 
-    guarded = await in_thread(is_guarded, place)
-    subject = EditSubject(uri=place.uri, patch=prepared.change.patch)
-    return Action(run, subject, secret=holds_secrets(place) or guarded)
+    async def _make(self) -> ToolResult:
+        context, place = self.context, self.place
+        for _ in range(_ATTEMPTS):
+            before = await self.checks.before(context, place, await held(context.editor, place))
+            now = await held(context.editor, place)  # which the look before may have taken a while for
+            if now.document is None:
+                done, told = await self._on_disk(now), None
+            else:
+                done = await in_thread(self._fitted, now)
+                if done.after == now.data:
+                    return _unchanged(place)
+                wanted = BufferChange(now, now.document, done.revision.text, _told(place, done))
+                told = await change_buffer(context, place, wanted)
+                if told is None:
+                    continue
+                if told.is_error:
+                    return told
+            if done.after == done.before.data:
+                return _unchanged(place)
+            more = await self.checks.after(context, place, before, done.after)
+            return ToolResult.text((told.said if told else _told(place, done)) + more, _details(done))
+        raise files.stale(place)
+
+    async def _on_disk(self, now: Held) -> _Prepared:
+        context, place = self.context, self.place
+        if now.snapshot is None and context.editor.can_do("create"):
+            return await _create(context, place, self._fitted)
+        # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
+        return await anyio.to_thread.run_sync(partial(_write, place, self._fitted, context))
+
+    def _fitted(self, now: Held) -> _Prepared:
+        """The change as it fits to what the file holds by now. Raises WorkspaceError `stale`. Blocks."""
+        prepared, place, seen = self.prepared, self.place, self.context.seen
+        if now.data == prepared.before.data:
+            return _Prepared(now, prepared.after, prepared.revision, prepared.change)
+        if not self.rebase or now.snapshot is None or not now.is_seen(place, seen):
+            raise files.stale(place)
+        return _prepare(place, self.revise, now, seen)
 
 
 def _prepare(place: Place, revise: Revise, before: Held, seen: SeenFiles) -> _Prepared:
@@ -160,10 +176,8 @@ def _fill(place: Place, done: _Prepared, context: ToolContext) -> None:
             raise
 
 
-def _result(place: Place, done: _Prepared, more: str = "") -> ToolResult:
-    if done.after == done.before.data:
-        return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
-    return ToolResult.text(_told(place, done) + more, _details(done))
+def _unchanged(place: Place) -> ToolResult:
+    return ToolResult.text(f"'{place.shown}' already has this content. Nothing was written.")
 
 
 def _details(done: _Prepared) -> EditDetails:
