@@ -27,7 +27,7 @@ from agentd.workspace.beneath import directory, open_directory
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, FileState, Parts, same_content, state_from, state_of
 from agentd.workspace.files import Snapshot
-from agentd.workspace.ignore import Walk
+from agentd.workspace.ignore import Entries, Walk
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.untitled import is_of_untitled
 
@@ -347,9 +347,12 @@ class _Walk(Walk):
     def passed_over(self, parts: Parts) -> None:
         self.ignored.add(parts)
 
-    def _entries(self, folder: Parts) -> list[tuple[str, bool]]:
+    def _entries(self, folder: Parts) -> Entries:
         self.folders.add(folder)
-        return [entry for entry in super()._entries(folder) if (*folder, entry[0]) != self.hidden]
+        found = super()._entries(folder)
+        if self.hidden is None or folder != self.hidden[:-1]:
+            return found
+        return Entries(*([name for name in each if name != self.hidden[-1]] for each in found))
 
 
 def _below(root: Path, folder: Path | None) -> Parts | None:
