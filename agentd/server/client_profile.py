@@ -16,16 +16,19 @@ class Quirks:
     answer is shown under a name of its own.
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
     `cursor_is_selection`: where nothing is selected, the character under the cursor is told as the selection.
+    `empties_created`: told to create a file, it empties one that is there by then, or creates none at all.
     """
 
     reloads_files: bool = False
     long_messages: bool = True
     cursor_is_selection: bool = False
+    empties_created: bool = False
 
 
 QUIRKS: dict[str, Quirks] = {
     "Visual Studio Code": Quirks(reloads_files=True),
     "helix": Quirks(long_messages=False, cursor_is_selection=True),  # one status line
+    "Neovim": Quirks(empties_created=True),
     "Sublime Text LSP": Quirks(reloads_files=True),
     "Zed": Quirks(reloads_files=True),
     "vim-lsp": Quirks(long_messages=False),
