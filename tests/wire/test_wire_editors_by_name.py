@@ -1,6 +1,7 @@
 """Editors that this project cannot run: their clients' own words at `initialize`, and a prompt by each.
 
-What they announce is shortened from what public sources and manuals say of them; Kate's is what Kate 22.12 was seen to send.
+What they announce is shortened from what public sources and manuals say of them; Kate's from what Kate 22.12
+was seen to send.
 """
 
 from pathlib import Path
