@@ -25,7 +25,7 @@ from agentd.config.secrets import Secrets
 from agentd.daemon.descriptors import read_some, write_all
 from agentd.daemon.start import Reader, Start
 from agentd.protocol import strict_json
-from agentd.protocol.capabilities import LIMITS, MAX_PROCESS_ID, initialize_result, position_encoding
+from agentd.protocol.capabilities import LIMITS, MAX_PROCESS_ID, initialize_result
 from agentd.protocol.frames import BrokenFraming, FrameReader, encode
 from agentd.protocol.lines import LineReader, encode_line
 
@@ -188,7 +188,7 @@ def _is_initialize(message: Any) -> bool:
 def _answer_in_lsp(params: dict[str, Any]) -> dict[str, Any] | None:
     if not _are_plain(params):
         return None
-    return initialize_result(position_encoding(params["capabilities"]))
+    return initialize_result(params["capabilities"])
 
 
 def _answer_in_acp(params: dict[str, Any]) -> dict[str, Any] | None:

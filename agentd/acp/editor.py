@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -37,10 +36,12 @@ from agentd.workspace.editor import (
     BufferEdit,
     ChangedOtherwise,
     EditOutcome,
+    FileOperation,
     Finding,
     Focus,
     NotApplied,
     OpenDocument,
+    OperationKind,
     Saving,
 )
 from agentd.workspace.files import MAX_BYTES
@@ -70,7 +71,6 @@ class ClientFiles:
         self.door = door
         self.dirty: set[Path] = set()  # files that were seen to differ from the disk
         self.agreed: dict[Path, str] = {}  # what client and disk had when they had the same last
-        self.locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
         self.is_silent = False
         self.has_ended = False
         self._waits: set[CancelScope] = set()
@@ -143,6 +143,10 @@ class SessionFiles:
         """ACP knows files only."""
         return None
 
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """ACP knows files only."""
+        return ()
+
     async def dirty_paths(self) -> tuple[Path, ...]:
         """Of the files that were looked at, those that still differ from the disk: nobody lists all."""
         looked_at = [(path, await self.document(path)) for path in sorted(self.files.dirty)]
@@ -171,15 +175,11 @@ class SessionFiles:
 
     async def apply(self, edit: BufferEdit) -> EditOutcome:
         """Change a file through the client; see `workspace.editor.Editor`."""
-        lock = self.files.locks.get(edit.path)
-        if lock is None:
-            lock = self.files.locks[edit.path] = anyio.Lock()
-        async with lock:
-            outcome: EditOutcome = NotApplied("it was not tried")
-            # Not left alone when cancelled: a write that comes after its call has ended would surprise.
-            with CancelScope(shield=True):
-                outcome = await self._apply(edit)
-            return outcome
+        outcome: EditOutcome = NotApplied("it was not tried")
+        # Not left alone when cancelled: a write that comes after its call has ended would surprise.
+        with CancelScope(shield=True):
+            outcome = await self._apply(edit)
+        return outcome
 
     async def _apply(self, edit: BufferEdit) -> EditOutcome:
         if await self._text(edit.path) != edit.before:
@@ -223,11 +223,19 @@ class SessionFiles:
 
     # --- the rest ---------------------------------------------------------------------------------
 
-    async def save(self, paths: Sequence[Path]) -> Saving:
+    def can_do(self, kind: OperationKind) -> bool:
+        """ACP makes, renames and removes no files."""
+        return False
+
+    async def do(self, operation: FileOperation) -> bool:
+        """ACP makes, renames and removes no files."""
+        return False
+
+    async def save(self, paths: Sequence[Path], wish: str | None = None) -> Saving:
         """ACP cannot have files saved: the user is asked to, where the client can show a form."""
         if not self.files.abilities.asks_by_form:
             return Saving()
-        return await ask_to_save(self.files.door, self.session_id, paths)
+        return await ask_to_save(self.files.door, self.session_id, paths, wish)
 
     async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
         """ACP tells none."""

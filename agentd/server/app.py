@@ -32,6 +32,7 @@ def _assemble(ground: Ground) -> Parts:
     language_server = LanguageServer(lambda: editor.position_encoding)
     editor = ClientEditor(language_server, door)
     core = build(ground, user, connection, face, editor)
+    language_server.on_save = core.house.writers.note_save
     configuration = EditorConfiguration(door, connection, face)
     methods = Methods(
         connection, face, core.house, core.engines, core.sessions, lifetime, door, start.secrets, editor,
