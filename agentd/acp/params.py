@@ -1,7 +1,7 @@
 """What clients send: the params of ACP's requests, as far as agentd looks at them.
 
-The types are written here and not taken from the SDK `agent-client-protocol`, whose import alone takes four
-times as long as all of agentd's start; tests hold them against it.
+The types are written here and not taken from the SDK `agent-client-protocol`, whose import alone takes
+longer than all of agentd's start; tests hold them against it.
 """
 
 from typing import Annotated, Any, Literal
