@@ -13,10 +13,7 @@ function rowsOf(parts: readonly OutputPart[]): Row[] {
   const rows: Row[] = [];
   for (const part of parts) {
     if (part.missed > 0) rows.push({ line: [{ text: `… ${count(part.missed)} characters were not shown live …`, style: "" }], channel: "missed" });
-    const made = lines(part.text);
-    // The end of a part with its line whole is no empty line of its own.
-    if (made.length > 1 && made.at(-1)!.length === 0) made.pop();
-    for (const line of made) rows.push({ line, channel: part.channel });
+    for (const line of lines(part.text)) rows.push({ line, channel: part.channel });
   }
   return rows;
 }
