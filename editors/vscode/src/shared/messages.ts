@@ -33,6 +33,8 @@ export interface Surroundings {
   problems: Problem[];
   /** Providers for which the extension keeps a key; never the keys. */
   keys: string[];
+  /** What Enter does while a prompt runs: the setting `agentd.ui.whenRunning`. */
+  whenRunning: "steer" | "queue";
   /** What can be changed about the look: VS Code's own settings. */
   reduceMotion: boolean;
 }

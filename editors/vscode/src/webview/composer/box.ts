@@ -2,13 +2,14 @@
  * The prompt box apart from how it looks: the draft of the shown session, sending it, and what comes back. Nothing
  * that was written is lost: what is refused or taken back stands in the box again, with the reason.
  */
-import { batch, computed, effect, signal, untracked, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import type { CallError } from "../../shared/messages";
 import type { ContentBlock } from "../../shared/wire";
 import type { Store } from "../model/store";
 import { commandAsText, fromBlocks, toBlocks } from "./blocks";
 import { attach, EMPTY, isEmpty, join, type Draft } from "./draft";
 import { Drafts, NEW, type Key, type Kept, type Outgoing } from "./drafts";
+import { follow } from "./following";
 import { historyOf, type History } from "./history";
 import { keepDrafts } from "./keeping";
 import { browserPictures, type Pictures } from "./pictures";
@@ -116,7 +117,7 @@ export function createBox(store: Store, pictures: Pictures = browserPictures(), 
     if (!isEmpty(returned)) drafts.set(to, join(returned, drafts.get(to)));
   }
 
-  follow(store, drafts, outgoing, key, ready);
+  void ready.then(() => follow(store, drafts, outgoing));
   store.on("attach", (attachments) => {
     box.edit((draft) => attach(draft, attachments));
     box.askFocus();
@@ -127,35 +128,6 @@ export function createBox(store: Store, pictures: Pictures = browserPictures(), 
   });
   store.on("focus", () => box.askFocus());
   return box;
-}
-
-/** What goes on when another session is shown: what was on its way in it is settled, a new one takes the draft. */
-function follow(store: Store, drafts: Drafts, outgoing: Signal<Readonly<Record<Key, readonly Outgoing[]>>>, key: ReadonlySignal<Key>, ready: Promise<void>): void {
-  let before: Key | undefined;
-  const settled = new Set<Key>();
-  const mine = new Set<string>();
-  void ready.then(() => {
-    // What is on its way from here on is this page's own, whose answer tells what became of it.
-    const left = new Map(Object.entries(outgoing.peek()).map(([at, all]) => [at, all.map((one) => one.promptId)]));
-    for (const at of Object.keys(outgoing.peek())) if (at === NEW) drafts.recover(NEW, { promptIds: [], prompts: [] });
-    effect(() => {
-      const view = store.session.value;
-      const now = key.value;
-      untracked(() => {
-        if (view && left.has(now) && !settled.has(now)) {
-          settled.add(now);
-          const entries = view.entries.flatMap((entry) => (entry.type === "user" ? [entry] : []));
-          drafts.recover(now, {
-            promptIds: [...view.queue.map((one) => one.promptId), ...entries.flatMap((entry) => entry.promptId ?? [])],
-            prompts: entries.map((entry) => entry.content),
-          });
-        }
-        if (before === NEW && now !== NEW && (outgoing.peek()[NEW]?.length ?? 0) > 0) drafts.move(NEW, now);
-        before = now;
-      });
-    });
-  });
-  void mine;
 }
 
 /** The user's texts in the shown session, oldest first. */

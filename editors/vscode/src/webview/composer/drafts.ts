@@ -23,6 +23,12 @@ export interface Kept {
 type All = Readonly<Record<Key, Kept>>;
 export interface Outgoing { promptId: string; draft: Draft }
 
+/** What a session holds: ids of prompts where they are known, and their blocks. */
+export interface Said {
+  promptIds: readonly string[];
+  prompts: readonly (readonly ContentBlock[])[];
+}
+
 /** Drafts of sessions that were left long ago go first. */
 const MOST = 50;
 
@@ -77,10 +83,10 @@ export class Drafts {
     this.set(to, join(this.get(to), draft));
   }
 
-  /** Gives back what was on its way when the view was left, unless it arrived. `said`: what the session holds. */
-  recover(key: Key, said: { promptIds: readonly string[]; prompts: readonly (readonly ContentBlock[])[] }): void {
+  /** Gives `left` back, which was on its way when the view was, unless it arrived in a session that holds `said`. */
+  recover(key: Key, left: readonly Outgoing[], said: Said): void {
     const prompts = said.prompts.map((prompt) => JSON.stringify(prompt));
-    for (const sent of this.outgoing.peek()[key] ?? []) {
+    for (const sent of left) {
       const arrived = said.promptIds.includes(sent.promptId) || prompts.includes(JSON.stringify(toBlocks(sent.draft)));
       if (arrived) this.arrived(key, sent);
       else this.back(key, sent);

@@ -57,7 +57,7 @@ function keyOf(image: ImageContent): string {
   return key;
 }
 
-function isElsewhere(block: ContentBlock): block is ImageContent {
+function isElsewhere(block: ContentBlock): boolean {
   return block.type === "image" && block.data.startsWith(ELSEWHERE);
 }
 
@@ -77,7 +77,7 @@ export function lighten(draft: Draft): { draft: Draft; images: readonly (readonl
 export async function restore(draft: Draft, pictures: Pictures): Promise<{ draft: Draft; lost: string[] }> {
   const lost: string[] = [];
   const chips = await Promise.all(draft.chips.map(async (chip) => {
-    if (!isElsewhere(chip.block)) return chip;
+    if (chip.block.type !== "image" || !isElsewhere(chip.block)) return chip;
     const key = chip.block.data.slice(ELSEWHERE.length);
     const data = await pictures.get(key).catch(() => undefined);
     if (data === undefined) {
