@@ -2,7 +2,8 @@
 import { build, context } from "esbuild";
 
 const production = process.argv.includes("--production");
-const common = { bundle: true, minify: production, sourcemap: !production, logLevel: "info", legalComments: "none" };
+const common = { bundle: true, minify: production, sourcemap: !production, logLevel: "info", legalComments: "none",
+  define: { "process.env.NODE_ENV": production ? '"production"' : '"development"' } };
 const bundles = [
   { ...common, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js", platform: "node", format: "cjs", target: "node20", external: ["vscode"] },
   { ...common, entryPoints: ["src/webview/main.tsx"], outfile: "dist/webview.js", platform: "browser", format: "iife", target: "es2022", jsx: "automatic", jsxImportSource: "preact" },
