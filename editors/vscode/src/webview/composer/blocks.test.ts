@@ -38,8 +38,7 @@ describe("a draft and its blocks", () => {
     fc.assert(fc.property(fc.array(block, { maxLength: 6 }), (prompt) => {
       const once = toBlocks(fromBlocks(prompt));
       for (const one of prompt) {
-        if (one.type === "text") expect(JSON.stringify(once)).toContain(JSON.stringify(one.text).slice(1, -1));
-        else expect(once).toContainEqual(one);
+        expect(once).toContainEqual(one);
       }
       expect(toBlocks(fromBlocks(once))).toEqual(once);
     }));
