@@ -1,7 +1,7 @@
 /** The layout: header, transcript, panels and composer, each in a place of its own. */
 import { Composer } from "./composer/composer";
+import { Header } from "./header/header";
 import { useStore } from "./model/store";
-import { Header } from "./panels/header";
 import { Panels } from "./panels/panels";
 import { Setup } from "./setup/setup";
 import { Transcript } from "./transcript/transcript";
