@@ -17,7 +17,7 @@ export function Transcript() {
   const box = useRef<HTMLDivElement>(null);
   const shown = useMemo(() => view.entries.filter(isShown), [view.entries]);
   const live = isLive(view);
-  const keys = useMemo(() => [...(view.hasMore ? ["earlier"] : []), ...shown.map((entry) => entry.id), ...(live ? ["live"] : [])], [shown, live, view.hasMore]);
+  const keys = useSame([...(view.hasMore ? ["earlier"] : []), ...shown.map((entry) => entry.id), ...(live ? ["live"] : [])]);
   const rows = useRows(box, keys, view.session.sessionId);
   const before = view.hasMore ? 1 : 0;
   useClicks(box);
@@ -52,6 +52,13 @@ export function Transcript() {
       <Announcer view={view} />
     </div>
   );
+}
+
+/** The list given before while it holds the same: most drawings change what a row shows and not which there are. */
+function useSame(list: string[]): readonly string[] {
+  const kept = useRef(list);
+  if (kept.current.length !== list.length || kept.current.some((key, index) => key !== list[index])) kept.current = list;
+  return kept.current;
 }
 
 /** Who comes near to the beginning gets what was before, page by page. Where that failed it is asked for by hand: true. */
