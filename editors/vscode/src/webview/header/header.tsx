@@ -5,6 +5,7 @@ import { Icon } from "../ui/icon";
 import { MenuButton } from "../ui/menu";
 import { FolderPicker } from "./folder";
 import { SessionPicker } from "./session-picker";
+import { SetUpState } from "./set-up-state";
 import { UsageMeter } from "./usage";
 
 export function Header() {
@@ -21,6 +22,7 @@ export function Header() {
       <SessionPicker />
       <span class="grow" />
       {around.folders.length > 1 && !session && <FolderPicker />}
+      <SetUpState />
       <UsageMeter />
       <button type="button" class="icon-button" aria-label="New session" title="New session" onClick={() => void start()}><Icon name="add" /></button>
       <MenuButton class="icon-button" label="More actions" align="end" items={[

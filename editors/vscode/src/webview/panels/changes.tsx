@@ -29,9 +29,11 @@ export function ChangesPanel() {
       name="Changed files" title={plural(open.length, "changed file")} open={false} summary={<Numbers additions={additions} deletions={deletions} />}
       actions={
         <span class="panel-actions">
-          <button type="button" class="button compact" title="Keep all changes" onClick={() => void acceptAll(store, open)}>Accept all</button>
-          <button type="button" class="button secondary compact" disabled={busy} title={busy ? "Possible once the prompt has ended" : "Take all changes back"} onClick={() => take(open)}>
-            Revert all
+          <button type="button" class="button secondary compact" aria-label="Accept all" title="Accept all: keep the changes" onClick={() => void acceptAll(store, open)}>
+            <Icon name="check-all" /><span class="words">Accept all</span>
+          </button>
+          <button type="button" class="button secondary compact" aria-label="Revert all" disabled={busy} title={busy ? "Possible once the prompt has ended" : "Revert all: take the changes back"} onClick={() => take(open)}>
+            <Icon name="discard" /><span class="words">Revert all</span>
           </button>
         </span>
       }

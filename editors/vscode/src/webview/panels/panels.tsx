@@ -1,5 +1,6 @@
 /** What stands between the conversation and the prompt box: from what can wait to what waits for the user. */
 import { ChangesPanel } from "./changes";
+import { ConnectionNote } from "./connection-note";
 import { FailureNote } from "./failure";
 import { OthersPanel } from "./others";
 import { Permissions } from "./permissions";
@@ -14,6 +15,7 @@ export function Panels() {
       <ChangesPanel />
       <QueuePanel />
       <Permissions />
+      <ConnectionNote />
       <FailureNote />
     </div>
   );

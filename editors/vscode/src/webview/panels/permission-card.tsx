@@ -47,7 +47,8 @@ export function PermissionCard({ request, first, place }: Props) {
         {request.child && <span class="badge" title="A sub-agent wants this">sub-agent</span>}
         {place && <span class="muted small">{place}</span>}
       </header>
-      {request.title && <p class="permission-title muted">{request.title}</p>}
+      {/* What the subject says itself is not said twice; a sub-agent is named by the title alone. */}
+      {request.title && (request.child || !(request.subject.type in ASKS)) && <p class="permission-title muted">{request.title}</p>}
       <div class="subject"><Subject subject={request.subject} /></div>
       <div class="options" role="group" aria-label="Answers">
         {options.map((option, index) => (

@@ -72,9 +72,11 @@ function Line({ queued, index, count, idle, onEdit, onRemove, onRun, onMove }: L
   const words = draft.text || draft.chips.map((chip) => chip.label).join(", ");
   const more = draft.text && draft.chips.length > 0 ? ` +${draft.chips.length}` : "";
   const items: MenuItem[] = [
+    { label: "Edit", icon: "edit", key: "Enter", run: onEdit },
     { label: idle ? "Run now" : "Run next", icon: "play", run: onRun },
     { label: "Move up", icon: "arrow-up", key: "Alt+↑", disabled: index === 0, run: () => void onMove(promptId, index - 1) },
     { label: "Move down", icon: "arrow-down", key: "Alt+↓", disabled: index === count - 1, run: () => void onMove(promptId, index + 1) },
+    { label: "Remove", icon: "trash", key: "Del", run: onRemove },
   ];
   return (
     <>
@@ -95,8 +97,8 @@ function Line({ queued, index, count, idle, onEdit, onRemove, onRun, onMove }: L
       </button>
       <span class="line-actions">
         {idle && <button type="button" class="icon-button tiny" aria-label="Run now" title="Run now" onClick={onRun}><Icon name="play" /></button>}
-        <button type="button" class="icon-button tiny" aria-label={`Edit ${words.slice(0, 40)}`} title="Edit" onClick={onEdit}><Icon name="edit" /></button>
-        <button type="button" class="icon-button tiny" aria-label={`Remove ${words.slice(0, 40)}`} title="Remove" onClick={onRemove}><Icon name="trash" /></button>
+        <button type="button" class="icon-button tiny wide-only" aria-label={`Edit ${words.slice(0, 40)}`} title="Edit" onClick={onEdit}><Icon name="edit" /></button>
+        <button type="button" class="icon-button tiny wide-only" aria-label={`Remove ${words.slice(0, 40)}`} title="Remove" onClick={onRemove}><Icon name="trash" /></button>
         <MenuButton class="icon-button tiny" label="More" align="end" items={items}><Icon name="ellipsis" /></MenuButton>
       </span>
     </>

@@ -41,8 +41,8 @@ export function Keys() {
               <span>{providerName(id)}</span>
               <span class="muted small">{available > 0 ? `${plural(available, "model")}${key ? ", key set here" : ""}` : reason ?? plural(count, "model")}</span>
             </span>
-            <button type="button" class={`button compact${available > 0 ? " secondary" : ""}`} aria-label={`${key ? "Change key" : "Set key"} for ${providerName(id)}`}
-              onClick={() => void store.attempt("action", { name: "setKey", argument: id })}>{key ? "Change key" : "Set key"}</button>
+            {(key || available === 0) && <button type="button" class={`button compact${available > 0 ? " secondary" : ""}`} aria-label={`${key ? "Change key" : "Set key"} for ${providerName(id)}`}
+              onClick={() => void store.attempt("action", { name: "setKey", argument: id })}>{key ? "Change key" : "Set key"}</button>}
           </li>
         ))}
       </ul>

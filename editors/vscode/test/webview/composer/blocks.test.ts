@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ContentBlock } from "../../shared/wire";
-import { asCommand, commandAsText, fromBlocks, labelOf, toBlocks } from "./blocks";
-import { attach, EMPTY, present } from "./draft";
+import type { ContentBlock } from "../../../src/shared/wire";
+import { asCommand, commandAsText, fromBlocks, labelOf, toBlocks } from "../../../src/webview/composer/blocks";
+import { attach, EMPTY, present } from "../../../src/webview/composer/draft";
 
 const word = fc.string({ unit: "grapheme", maxLength: 20 });
 const path = fc.webPath().map((at) => `file://${at}/x`);
