@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { FromView, ToView } from "../../src/shared/messages";
@@ -5,6 +7,7 @@ import { recording } from "../webview/recordings";
 import { fromEnd, hasBrowser, log, view } from "./page";
 import { big, streamed } from "./sessions";
 
+declare const axe: { run(where: Element, options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
 declare const preview: { calls: FromView[]; say(message: ToView): void };
 
 const say = (page: Page, message: unknown) => page.evaluate((what) => preview.say(what as ToView), message);
@@ -28,6 +31,18 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
   test("a screen reader is told an answer once it is there", async () => {
     const page = await open("recording=answer&speed=400");
     await page.getByRole("status").filter({ hasText: "The mean is computed with" }).waitFor({ state: "attached" });
+    await page.close();
+  });
+
+  test.each([["answer", "dark"], ["demo", "light"], ["failures", "contrast"], ["agents", "dark"], ["permissions", "light"]])("nothing in %s (%s) hinders those who use other means than their eyes and a mouse", async (name, theme) => {
+    const page = await open(`recording=${name}&theme=${theme}`);
+    await page.getByRole("article").first().waitFor();
+    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const found = await page.evaluate(async () => {
+      const { violations } = await axe.run(document.querySelector(".transcript")!, { rules: { region: { enabled: false } } });
+      return violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ").slice(0, 400)}`);
+    });
+    expect(found).toEqual([]);
     await page.close();
   });
 
@@ -153,6 +168,25 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
       return page.locator('[data-message-id="m0"]').count();
     }, { timeout: 30_000 }).toBe(1);
     expect(await page.getByText("Loading earlier messages…").count()).toBe(0);
+    await page.close();
+  });
+
+  test("words are found in the whole conversation, not only in what is drawn", async () => {
+    const page = await open("recording=big&snapshot=bare");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    await log(page).press("Control+f");
+    const field = page.getByRole("textbox", { name: "Find in conversation" });
+    await field.fill("question 140");
+    await page.getByRole("search").getByText("6 of 6").waitFor();
+    await field.press("Enter");
+    await page.getByRole("search").getByText("1 of 6").waitFor();
+    await page.locator('[data-message-id="m140"]').waitFor();
+    await expect.poll(() => page.evaluate(() => CSS.highlights.get("found-here")?.size)).toBe(1);
+    await field.press("Shift+Enter");
+    await page.locator('[data-message-id="m1408"]').waitFor();
+    await field.press("Escape");
+    expect(await page.getByRole("search").count()).toBe(0);
+    expect(await page.evaluate(() => CSS.highlights.get("found")?.size)).toBe(0);
     await page.close();
   });
 
