@@ -141,9 +141,9 @@ describe.skipIf(!hasBrowser)("around the conversation, in a browser", { timeout:
     await page.getByRole("img").or(page.locator(".attachment-picture")).first().waitFor();
     await page.waitForTimeout(200);
     await page.reload();
-    await page.locator(".attachment-picture").waitFor();
+    await page.locator("img.attachment-picture").waitFor();
     expect(await prompt(page).inputValue()).toBe("Look at this");
-    expect(await page.locator(".attachment-picture").evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1);
+    expect(await page.locator("img.attachment-picture").evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1);
     await page.close();
   });
 });
