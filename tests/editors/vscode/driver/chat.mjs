@@ -1,0 +1,45 @@
+/** The chat view of a window, as its user sees it: by roles and accessible names. */
+import { until } from "./until.mjs";
+
+const WEBVIEW = 'iframe.webview[src*="extensionId=agentd.agentd"]';
+
+export class Chat {
+  constructor(window) {
+    this.window = window;
+    this.frame = window.page.frameLocator(WEBVIEW).frameLocator("#active-frame");
+  }
+
+  get log() {
+    return this.frame.getByRole("log");
+  }
+
+  get prompt() {
+    return this.frame.getByRole("textbox", { name: "Prompt" });
+  }
+
+  button(name) {
+    return this.frame.getByRole("button", { name, exact: true });
+  }
+
+  async isShown() {
+    return this.window.page.locator(WEBVIEW).isVisible();
+  }
+
+  async ready() {
+    await this.frame.locator("#app").waitFor({ state: "attached" });
+  }
+
+  /** Types a prompt and sends it. */
+  async send(text) {
+    await this.prompt.fill(text);
+    await this.prompt.press("Enter");
+  }
+
+  async text() {
+    return this.log.innerText();
+  }
+
+  async shows(text) {
+    await until(`the chat shows ${text}`, async () => (await this.text()).includes(text), { seen: () => this.text() });
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Plays scenarios in a browser: one JSON object a line on stdin, `{play, module, folder}`, each answered by one on
+ * stdout. `AGENTD_DRIVE` says where everything is. Ends with its stdin.
+ */
+import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { Model } from "./model.mjs";
+import { scenarios } from "./scenario.mjs";
+import { Stage } from "./stage.mjs";
+import { within } from "./until.mjs";
+
+const SCENARIO_SECONDS = 90;
+const ACTION_MS = 30000;
+
+const places = JSON.parse(process.env.AGENTD_DRIVE);
+const { chromium } = createRequire(`${places.modules}/`)("playwright-core");
+
+async function play(house, { play: name, module, folder }) {
+  await import(new URL(`../scenarios/${module}`, import.meta.url));
+  const stage = new Stage(house, folder);
+  try {
+    await within(`${name} ends`, scenarios.get(name)(stage), SCENARIO_SECONDS);
+    return { ok: true };
+  } catch (error) {
+    return { ok: false, error: error.stack };
+  } finally {
+    await stage.keep();
+    await stage.clear();
+  }
+}
+
+const profile = mkdtempSync(join(tmpdir(), "agentd-chromium-"));
+const model = new Model();
+const house = { ...places, model, modelUrl: await model.start() };
+house.browser = await chromium.launchPersistentContext(profile, {
+  executablePath: places.browser,
+  headless: true,
+  viewport: { width: 1280, height: 800 },
+  permissions: ["clipboard-read", "clipboard-write"],
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+  ],
+});
+house.browser.setDefaultTimeout(ACTION_MS);
+try {
+  for await (const line of createInterface({ input: process.stdin })) {
+    let answer;
+    try {
+      answer = await play(house, JSON.parse(line));
+    } catch (error) {
+      answer = { ok: false, error: error.stack };
+    }
+    process.stdout.write(`${JSON.stringify(answer)}\n`);
+  }
+} finally {
+  await house.browser.close();
+  model.stop();
+  rmSync(profile, { recursive: true, force: true });
+}

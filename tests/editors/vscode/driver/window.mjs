@@ -1,0 +1,107 @@
+/** One window of VS Code in the browser. */
+import { Chat } from "./chat.mjs";
+import { until } from "./until.mjs";
+
+const SELECT_ALL = "Control+A";
+
+export class Window {
+  constructor(page, url) {
+    this.page = page;
+    this.url = url;
+  }
+
+  /** Loads the window; again, where it was loaded already. */
+  async load() {
+    await this.page.goto(this.url);
+    await this.#ready();
+  }
+
+  async reload() {
+    await this.page.reload();
+    await this.#ready();
+  }
+
+  async #ready() {
+    await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
+  }
+
+  /** Our view, opened by its icon where it does not stand open. */
+  async chat() {
+    const chat = new Chat(this);
+    if (!(await chat.isShown())) {
+      await this.page.locator('.activitybar .action-label[aria-label^="agentd"]').click();
+    }
+    await chat.ready();
+    return chat;
+  }
+
+  /** Opens a file of the workspace by its name. */
+  async openFile(name) {
+    await this.#quickOpen(name, name);
+    await this.editor(name).locator(".view-line").first().waitFor();
+    return this.editor(name);
+  }
+
+  /** Runs a command by its title in the palette. */
+  async command(title) {
+    await this.#quickOpen(`>${title}`, title);
+  }
+
+  async #quickOpen(typed, label) {
+    const { page } = this;
+    const input = page.locator(".quick-input-widget input");
+    await until(`the palette offers ${label}`, async () => {
+      if (!(await input.isVisible())) await page.keyboard.press("F1");
+      await input.fill(typed, { timeout: 1000 });
+      const row = page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first();
+      await row.waitFor({ timeout: 2000 });
+      await row.click({ timeout: 1000 });
+      return true;
+    });
+    await input.waitFor({ state: "hidden" });
+  }
+
+  /** The editor that shows a file. */
+  editor(name) {
+    return this.page.locator(`.editor-instance[aria-label*="${name}"], .editor-instance:has([aria-label*="${name}"])`);
+  }
+
+  /** What is to be seen of the text in an editor. */
+  async text(name) {
+    const lines = await this.editor(name).locator(".view-line").evaluateAll((rows) =>
+      rows.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top)).map((row) => row.textContent));
+    return lines.join("\n").replaceAll("\u00a0", " ");
+  }
+
+  async shows(name, text) {
+    await until(`the editor of ${name} shows ${text}`, async () => (await this.text(name)).includes(text),
+      { seen: () => this.text(name) });
+  }
+
+  /** Types at the end of a line, counted from 1, of the file in an editor. */
+  async typeAt(name, line, text) {
+    await this.editor(name).locator(".view-line").first().click();
+    await this.page.keyboard.press("Control+Home");
+    for (let at = 1; at < line; at += 1) await this.page.keyboard.press("ArrowDown");
+    await this.page.keyboard.press("End");
+    await this.page.keyboard.insertText(text);
+  }
+
+  async press(...keys) {
+    for (const key of keys) await this.page.keyboard.press(key);
+  }
+
+  async selectAll(name) {
+    await this.editor(name).locator(".view-line").first().click();
+    await this.page.keyboard.press(SELECT_ALL);
+  }
+
+  /** A notification or a dialog of VS Code with a text in it. */
+  notification(text) {
+    return this.page.locator(".notification-toast, .monaco-dialog-box", { hasText: text });
+  }
+
+  async answer(text, button) {
+    await this.notification(text).getByRole("button", { name: button }).click();
+  }
+}

@@ -1,0 +1,226 @@
+"""VS Code's own server with our extension, and the browser in which scenarios see it."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from editors.places import HERE, Place, editor
+
+VERSIONS = ("1.100", "1.139")
+START_SECONDS = 60.0
+SCENARIO_SECONDS = 120.0
+END_SECONDS = 10.0
+
+_SETTINGS = {
+    "workbench.startupEditor": "none",
+    "workbench.enableExperiments": False,
+    "workbench.tips.enabled": False,
+    "telemetry.telemetryLevel": "off",
+    "update.mode": "none",
+    "extensions.autoUpdate": False,
+    "extensions.autoCheckUpdates": False,
+    "extensions.ignoreRecommendations": True,
+    "files.autoSave": "off",
+    "git.enabled": False,
+    "chat.disableAIFeatures": True,
+}
+_NO_GALLERY = json.dumps({"serviceUrl": "", "itemUrl": "", "resourceUrlTemplate": ""})
+_NAME = re.compile(r'^(?:scenario|test)\("((?:[^"\\]|\\.)+)"', re.MULTILINE)
+
+
+class NotHere(Exception):
+    """Something that the tests need cannot be had on this machine."""
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What is fetched once for all tests."""
+
+    browser: str
+    drive: Path
+    extension: Path
+
+    @classmethod
+    def fetched(cls) -> Self:
+        """Raises `NotHere`, and fails where our extension cannot be built."""
+        if shutil.which("npm") is None:
+            raise NotHere("npm is not here")
+        browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        if browser is None:
+            raise NotHere("chromium is not here; `tests/editors/fetch chromium` gets it")
+        drive = _fetched("drive") or _missing("what drives the browser cannot be had from npm")
+        if not _fetched("extension-modules"):
+            raise NotHere("what the extension is built with cannot be had from npm")
+        built = subprocess.run(
+            [HERE / "fetch", "extension"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        )
+        assert built.returncode == 0, f"the extension cannot be built:\n{built.stdout}{built.stderr}"
+        return cls(browser, Path(drive), Path(built.stdout.strip()))
+
+    @property
+    def vsix(self) -> Path:
+        return self.extension / "dist" / "agentd.vsix"
+
+
+def _fetched(name: str) -> str:
+    """What `fetch` prints, or nothing where it cannot be had."""
+    got = subprocess.run(
+        [HERE / "fetch", name], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    return got.stdout.strip() if got.returncode == 0 else ""
+
+
+def _missing(reason: str) -> str:
+    raise NotHere(reason)
+
+
+def names_in(folder: str) -> list[tuple[str, str]]:
+    """The modules of a folder beside this file and the names that they tell, in order."""
+    return [
+        (module.name, json.loads(f'"{name}"'))
+        for module in sorted((HERE / "vscode" / folder).glob("*js"))
+        for name in _NAME.findall(module.read_text())
+    ]
+
+
+class Server:
+    """VS Code's server on loopback, with folders of its own; the extension is installed in it."""
+
+    def __init__(self, version: str, kit: Kit, folder: Path, *flags: str) -> None:
+        self._place = Place(folder)
+        folder.mkdir()
+        (folder / "home").mkdir()
+        self.data = folder / "user-data"
+        self.log = folder / "server.log"
+        self._program = editor(f"vscode-{version}")
+        machine = self.data / "Machine" / "settings.json"
+        machine.parent.mkdir(parents=True)
+        command = [sys.executable, "-m", "agentd", "--allow-full"]
+        machine.write_text(json.dumps(_SETTINGS | {"agentd.command": command}))
+        self._common = [
+            "--accept-server-license-terms",
+            *("--server-data-dir", str(folder / "server-data")),
+            *("--user-data-dir", str(self.data)),
+            *("--extensions-dir", str(folder / "extensions")),
+        ]
+        if not flags:
+            self._install(kit.vsix)
+        self._process = self._started(flags)
+        self.url = self._url()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return self._place.environment | {"EXTENSIONS_GALLERY": _NO_GALLERY}
+
+    @property
+    def config(self) -> Path:
+        """The configuration of every agentd that the server's windows start."""
+        return self._place.config
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _install(self, vsix: Path) -> None:
+        ran = subprocess.run(
+            [self._program, *self._common, "--install-extension", str(vsix)],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+        assert "successfully installed" in ran.stdout, ran.stdout + ran.stderr
+
+    def _started(self, flags: tuple[str, ...]) -> subprocess.Popen[bytes]:
+        with self.log.open("wb") as log:
+            return subprocess.Popen(
+                [
+                    *(self._program, *self._common, "--without-connection-token"),
+                    *("--host", "127.0.0.1", "--port", "0", "--telemetry-level", "off", *flags),
+                ],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _url(self) -> str:
+        end = time.monotonic() + START_SECONDS
+        while not (found := re.search(r"listening on (\d+)", self.log.read_text())):
+            assert time.monotonic() < end, f"VS Code's server did not start:\n{self.log.read_text()}"
+            assert self._process.poll() is None, f"VS Code's server ended:\n{self.log.read_text()}"
+            time.sleep(0.05)
+        return f"http://127.0.0.1:{found[1]}/"
+
+    def close(self) -> None:
+        _ended(self._process)
+
+
+class Drive:
+    """The Node process that plays scenarios in a browser."""
+
+    def __init__(self, kit: Kit, folder: Path, **places: Any) -> None:
+        self._log = folder / "drive.log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                ["node", HERE / "vscode" / "driver" / "main.mjs"],
+                env=os.environ
+                | {"AGENTD_DRIVE": json.dumps({"modules": str(kit.drive), "browser": kit.browser, **places})},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+
+    def play(self, module: str, name: str, folder: Path) -> None:
+        """Play a scenario; what it leaves for a look is in the folder. Fails with what it says."""
+        answer = self.ask({"play": name, "module": module, "folder": str(folder)})
+        assert answer.get("ok"), f"{answer.get('error')}\nscreenshot and logs: {folder}"
+
+    def ask(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Give an order and wait for its answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except OSError:
+            line = ""
+        if not line:
+            pytest.fail(f"the driver ended:\n{self._log.read_text()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_SECONDS)
+        _ended(self._process)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def _ended(process: subprocess.Popen[Any]) -> None:
+    """End a process, in peace where it lets us."""
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
