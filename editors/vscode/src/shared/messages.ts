@@ -33,6 +33,8 @@ export interface Surroundings {
   problems: Problem[];
   /** Providers for which the extension keeps a key; never the keys. */
   keys: string[];
+  /** What Enter does while a prompt runs: the setting `agentd.ui.whenRunning`. */
+  whenRunning: "steer" | "queue";
   /** What can be changed about the look: VS Code's own settings. */
   reduceMotion: boolean;
 }
@@ -76,6 +78,11 @@ export interface CallError {
 /** Which session the view shows, in the host's words. `seq`: the last event in it. */
 export interface Shown {
   snapshot: SessionGetResult;
+  /**
+   * The last durable events up to `snapshot.seq`, without a gap among them, as `agentd/session/attach` replays them:
+   * they tell what messages do not (runs and their prompts, titles, durations, notices). May begin anywhere.
+   */
+  history?: EventNotification[];
   changes: Change[];
 }
 
@@ -108,8 +115,8 @@ export interface Calls {
   delete: [{ sessionId: string }, { deleted: boolean }];
   compact: [{ sessionId: string }, { outcome: string }];
   exportMarkdown: [{ sessionId: string }, object];
-  /** Takes the last prompt back, files and conversation. */
-  undo: [{ sessionId: string }, { files: { uri: string; action: string; conflict?: string }[] }];
+  /** Takes back, files and conversation: all from `promptId` on, else the last prompt. `redo`: the last taking back. */
+  undo: [{ sessionId: string; promptId?: string; redo?: boolean }, { files: { uri: string; action: string; conflict?: string }[] }];
   complete: [{ trigger: "@" | "/"; query: string }, Completion[]];
   /** A file dropped or chosen, by URI: what is attached for it. */
   attach: [{ uris: string[] }, Attachment[]];
@@ -144,7 +151,10 @@ export type ToView =
   | { type: "surroundings"; surroundings: Surroundings }
   /** Another session is shown from now on, or the same one anew (after a daemon's restart). Null: none yet. */
   | { type: "session"; shown: Shown | null }
-  /** What happened in the shown session, in order, as the daemon sent it; several at once where many came. */
+  /**
+   * What happened in the shown session, in order, as the daemon sent it; several at once where many came. Events of
+   * its sub-agents are among them, under their own `sessionId` (each begins with a `session_changed` with `parent`).
+   */
   | { type: "events"; sessionId: string; events: EventNotification[] }
   | { type: "changes"; sessionId: string; changes: Change[] }
   /** Sessions other than the shown one that run or wait, by id. */

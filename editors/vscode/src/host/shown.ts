@@ -1,0 +1,172 @@
+/** The session that the view shows: read whole when it is opened, and followed from there on. */
+import type { Disposable, Memento } from "vscode";
+import type { Change, Shown, ToView } from "../shared/messages";
+import type { AttachResult, EventNotification, Session, SessionGetResult } from "../shared/wire";
+import type { Wire } from "./daemon";
+import type { Events } from "./events";
+import { HostError, toCallError } from "./handlers";
+
+const BATCH_MS = 16;
+/** No journal reaches that far: what is attached behind it is answered with a snapshot. */
+const SNAPSHOT = Number.MAX_SAFE_INTEGER;
+const KEPT = "shown";
+
+export interface ShownParts {
+  client: Wire;
+  events: Events;
+  post(message: ToView): void;
+  /** What is known at once of the changes in a session. */
+  changes(snapshot: SessionGetResult): Change[];
+  /** Tells the user something that no view may be there to show. */
+  tell(message: string): void;
+  memory: Memento;
+}
+
+interface Current {
+  id: string;
+  /** Another process holds it: it is shown as it was when it was read. */
+  held: boolean;
+  /** It is being read anew: what happens meanwhile is part of what comes. */
+  reading: boolean;
+  /** The view has not been told it yet. */
+  untold: boolean;
+}
+
+export class ShownSession implements Disposable {
+  private current: Current | null = null;
+  private batch: EventNotification[] = [];
+  private timer: NodeJS.Timeout | null = null;
+  /** Each change of what is shown has a number, so that the user's last one counts. */
+  private number = 0;
+  private readonly sources: Disposable[];
+
+  constructor(private readonly parts: ShownParts) {
+    this.sources = [
+      parts.events.on((event) => this.take(event)),
+      parts.events.onGap((id) => void (id === this.current?.id && this.again())),
+    ];
+  }
+
+  /** Whether another process has the shown session, so that nothing can be asked of it here. */
+  get isHeld(): boolean {
+    return this.current?.held === true;
+  }
+
+  get id(): string | null {
+    return this.current?.id ?? null;
+  }
+
+  /** What was shown when the window was last open. */
+  get remembered(): string | null {
+    return this.parts.memory.get<string | null>(KEPT, null);
+  }
+
+  /** Shows a session from now on; the caller tells the view. Fails as `attach` does, and changes nothing then. */
+  async open(sessionId: string): Promise<Shown> {
+    const number = ++this.number;
+    const { snapshot, held } = await this.read(sessionId);
+    if (number !== this.number) throw new HostError("Another session was opened meanwhile.", { kind: "cancelled" });
+    return this.show(snapshot, held);
+  }
+
+  /** Shows a session that was just made. */
+  begin(session: Session): Shown {
+    this.number++;
+    const empty = { messages: [], hasMore: false, pending: [], queue: [], todo: [] };
+    return this.show({ session, ...empty, seq: session.seq }, false);
+  }
+
+  /** Shows a session as soon as there is a daemon to read it from (`again`). */
+  expect(sessionId: string): void {
+    this.number++;
+    this.change({ id: sessionId, held: false, reading: false, untold: true });
+  }
+
+  /** Shows none. */
+  clear(): void {
+    this.number++;
+    this.change(null);
+    this.parts.post({ type: "session", shown: null });
+  }
+
+  /** The daemon is another one: catches up, from where this was, with nothing lost and nothing twice. */
+  async again(): Promise<void> {
+    const current = this.current;
+    if (current === null || current.reading) return;
+    const number = this.number;
+    current.reading = true;
+    this.flush();
+    try {
+      if (!current.held && !current.untold) {
+        const afterSeq = this.parts.events.seq(current.id);
+        const result = await this.attach(current.id, afterSeq);
+        if (number !== this.number) return;
+        if (result.kind === "replay" && result.partial === undefined) {
+          current.reading = false;
+          for (const event of result.events ?? []) this.parts.events.take(event as unknown as EventNotification);
+          return;
+        }
+      }
+      const { snapshot, held } = await this.read(current.id);
+      if (number === this.number) this.parts.post({ type: "session", shown: this.show(snapshot, held) });
+    } catch (error) {
+      if (number !== this.number) return;
+      const { kind, message } = toCallError(error);
+      if (kind === "sessionNotFound") this.clear();
+      if (kind !== "ended") this.parts.tell(message); // after an end the next daemon is asked
+    } finally {
+      current.reading = false;
+    }
+  }
+
+  /** Sends what waits at once: before anything else is said to the view. */
+  flush(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    if (this.batch.length === 0 || this.current === null) return;
+    const events = this.batch;
+    this.batch = [];
+    this.parts.post({ type: "events", sessionId: this.current.id, events });
+  }
+
+  dispose(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    for (const source of this.sources) source.dispose();
+  }
+
+  private take(event: EventNotification): void {
+    if (event.sessionId !== this.current?.id || this.current.reading) return;
+    this.batch.push(event);
+    this.timer ??= setTimeout(() => this.flush(), BATCH_MS);
+  }
+
+  private attach(sessionId: string, afterSeq: number): Promise<AttachResult> {
+    return this.parts.client.request<AttachResult>("agentd/session/attach", { sessionId, afterSeq });
+  }
+
+  /** A session as it is now, to be followed; one that another process holds as it can be read. */
+  private async read(sessionId: string): Promise<{ snapshot: SessionGetResult; held: boolean }> {
+    try {
+      const { snapshot } = await this.attach(sessionId, SNAPSHOT);
+      if (snapshot === undefined) throw new HostError("agentd did not tell the session.", { kind: "internal" });
+      return { snapshot, held: false };
+    } catch (error) {
+      if (toCallError(error).kind !== "sessionLocked") throw error;
+      return { snapshot: await this.parts.client.request<SessionGetResult>("agentd/session/get", { sessionId }), held: true };
+    }
+  }
+
+  /** Between a snapshot and what follows it nothing is awaited: what is sent next comes behind it. */
+  private show(snapshot: SessionGetResult, held: boolean): Shown {
+    const id = snapshot.session.sessionId;
+    this.change({ id, held, reading: false, untold: false });
+    this.parts.events.known(id, snapshot.seq);
+    return { snapshot, changes: this.parts.changes(snapshot) };
+  }
+
+  private change(current: Current | null): void {
+    this.batch = []; // of the one before, or part of the snapshot
+    this.current = current;
+    void this.parts.memory.update(KEPT, current?.id ?? null);
+  }
+}
