@@ -134,7 +134,11 @@ class Server:
 
     @property
     def environment(self) -> dict[str, str]:
-        return self._place.environment | {"EXTENSIONS_GALLERY": _NO_GALLERY}
+        """All that the server, its extension hosts and their daemons inherit."""
+        return self._place.environment | {
+            "EXTENSIONS_GALLERY": _NO_GALLERY,
+            "AGENTD_SCRIPT_REQUESTS": str(self._place.folder / "requests.jsonl"),
+        }
 
     @property
     def config(self) -> Path:
