@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from editors.workbench import IN_HOST_FLAG, VERSIONS, Drive, InHost, Kit, NotHere, Server, names_in
+from editors.workbench import IN_HOST_FLAG, VERSIONS, Drive, InHost, Kit, Server, names_in
 
 SCENARIOS = names_in("scenarios")
 IN_HOST = names_in("inhost")
@@ -13,10 +13,7 @@ IN_HOST = names_in("inhost")
 
 @pytest.fixture(scope="session")
 def kit() -> Kit:
-    try:
-        return Kit.fetched()
-    except NotHere as reason:
-        pytest.skip(str(reason))
+    return Kit.fetched()
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

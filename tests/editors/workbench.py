@@ -42,13 +42,19 @@ _NO_GALLERY = json.dumps({"serviceUrl": "", "itemUrl": "", "resourceUrlTemplate"
 _NAME = re.compile(r'^(?:scenario|test)\("((?:[^"\\]|\\.)+)"', re.MULTILINE)
 
 
-class NotHere(Exception):
-    """Something that the tests need cannot be had on this machine."""
+def made_extension() -> Path:
+    """The folder in which our extension is built as it is now; skips the test where that cannot be."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not here")
+    _fetched("extension-modules", "what the extension is built with cannot be had from npm")
+    built = _fetch("extension")
+    assert built.returncode == 0, f"the extension cannot be built:\n{built.stdout}{built.stderr}"
+    return Path(built.stdout.strip())
 
 
 @dataclass(frozen=True)
 class Kit:
-    """What is fetched once for all tests."""
+    """What is there once for all tests."""
 
     browser: str
     drive: Path
@@ -56,42 +62,33 @@ class Kit:
 
     @classmethod
     def fetched(cls) -> Self:
-        """Raises `NotHere`, and fails where our extension cannot be built."""
-        if shutil.which("npm") is None:
-            raise NotHere("npm is not here")
+        """Skips the test where something cannot be had; fails where our extension cannot be built."""
+        extension = made_extension()
         browser = next(
             filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
         )
         if browser is None:
-            raise NotHere("chromium is not here; `tests/editors/fetch chromium` gets it")
-        drive = _fetched("drive") or _missing("what drives the browser cannot be had from npm")
-        if not _fetched("extension-modules"):
-            raise NotHere("what the extension is built with cannot be had from npm")
-        built = subprocess.run(
-            [HERE / "fetch", "extension"],
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-        assert built.returncode == 0, f"the extension cannot be built:\n{built.stdout}{built.stderr}"
-        return cls(browser, Path(drive), Path(built.stdout.strip()))
+            pytest.skip("chromium is not here; `tests/editors/fetch chromium` gets it")
+        drive = _fetched("drive", "what drives the browser cannot be had from npm")
+        return cls(browser, Path(drive), extension)
 
     @property
     def vsix(self) -> Path:
         return self.extension / "dist" / "agentd.vsix"
 
 
-def _fetched(name: str) -> str:
-    """What `fetch` prints, or nothing where it cannot be had."""
-    got = subprocess.run(
+def _fetched(name: str, otherwise: str) -> str:
+    """What `fetch` prints; skips the test with a reason where it fails."""
+    got = _fetch(name)
+    if got.returncode != 0:
+        pytest.skip(otherwise)
+    return got.stdout.strip()
+
+
+def _fetch(name: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [HERE / "fetch", name], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
     )
-    return got.stdout.strip() if got.returncode == 0 else ""
-
-
-def _missing(reason: str) -> str:
-    raise NotHere(reason)
 
 
 def names_in(folder: str) -> list[tuple[str, str]]:
