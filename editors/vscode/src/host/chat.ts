@@ -14,6 +14,8 @@ export interface ChatParts {
   folders: Folders;
   choices: Choices;
   post(message: ToView): void;
+  /** Tells the daemon where the user looks. */
+  tellFocus(): void;
 }
 
 interface Prompt {
@@ -28,6 +30,7 @@ export function chatHandlers(parts: ChatParts): Pick<Handlers, ChatCalls> {
   const { client } = parts;
   return {
     async prompt({ sessionId, ...said }) {
+      parts.tellFocus();
       const accepted = sessionId === undefined ? await inNewSession(parts, said) : await send(client, sessionId, said);
       return { sessionId: accepted.sessionId, outcome: accepted.outcome };
     },

@@ -5,6 +5,8 @@ import type { Wire } from "./daemon";
 
 export class Events implements Disposable {
   private readonly seqs = new Map<string, number>();
+  /** Sub-agents that run: what introduced each. */
+  private readonly children = new Map<string, { parent: string; introduced: EventNotification }>();
   private readonly happened = new EventEmitter<EventNotification>();
   private readonly missed = new EventEmitter<string>();
   private readonly source: Disposable;
@@ -27,6 +29,21 @@ export class Events implements Disposable {
     this.seqs.set(sessionId, seq);
   }
 
+  /** The session whose sub-agent this one is, as long as that runs. */
+  parentOf(sessionId: string): string | null {
+    return this.children.get(sessionId)?.parent ?? null;
+  }
+
+  /** The events that introduced the sub-agents which run in a session. */
+  introductions(sessionId: string): EventNotification[] {
+    return [...this.children.values()].filter((child) => child.parent === sessionId).map((child) => child.introduced);
+  }
+
+  /** The daemon has ended, and with it all that ran. */
+  reset(): void {
+    this.children.clear();
+  }
+
   take(event: EventNotification): void {
     const { sessionId, seq } = event;
     if (seq !== undefined) {
@@ -35,7 +52,10 @@ export class Events implements Disposable {
       this.seqs.set(sessionId, seq);
       if (last !== undefined && seq > last + 1) this.missed.fire(sessionId);
     }
+    const parent = event.event.type === "session_changed" ? event.event.session.parent?.sessionId : undefined;
+    if (parent !== undefined) this.children.set(sessionId, { parent, introduced: event });
     this.happened.fire(event);
+    if (event.event.type === "agent_end") this.children.delete(sessionId);
   }
 
   dispose(): void {

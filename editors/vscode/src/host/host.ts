@@ -9,7 +9,7 @@ import { Events } from "./events";
 import { Folders } from "./folders";
 import { toCallError, type Handlers } from "./handlers";
 import { Keys } from "./keys";
-import { middleware } from "./middleware";
+import { CommandPrompts } from "./middleware";
 import { Others } from "./others";
 import { Permissions } from "./permissions";
 import { sessionHandlers } from "./sessions";
@@ -48,29 +48,29 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
   const bridge = new Bridge(context.extensionUri, log);
   const post = bridge.post.bind(bridge);
   const setup = new Setup(context, log, scratch.fsPath);
-  const rooms = {} as { shown: ShownSession; keys: Keys };
+  const commandPrompts = new CommandPrompts((sessionId) => void show(sessionId));
 
-  const daemon = new DaemonClient({
+  const daemon: DaemonClient = new DaemonClient({
     log, cwd: scratch.fsPath, find: () => setup.find(),
     options: async () => ({
-      ...setup.options(), permission: true, updates: "all", ...editing.capabilities, credentials: await rooms.keys.read(),
+      ...setup.options(), permission: true, updates: "all", ...editing.capabilities, credentials: await keys.read(),
     }),
-    middleware: middleware({ opened: (sessionId) => void show(sessionId) }),
+    middleware: commandPrompts.middleware,
   });
   const events = new Events(daemon);
   const editing = createEditing({
-    client: daemon, post, shownSessionId: () => shown.id, onEvent: events.on, reveal: () => bridge.reveal(), log: (line) => log.info(line),
+    client: daemon, kept: context.workspaceState, post, shownSessionId: () => shown.id, onEvent: events.on,
+    reveal: () => bridge.reveal(), log: (line) => log.info(line),
   });
   const shown = new ShownSession({
     client: daemon, events, post, changes: (snapshot) => editing.shown(snapshot), memory: context.workspaceState,
     tell: (message) => log.warn(message),
   });
-  const keys = new Keys(context.secrets, daemon, log);
-  Object.assign(rooms, { shown, keys });
+  const keys: Keys = new Keys(context.secrets, daemon, log);
   const others = new Others(events, post, () => shown.id);
   const surroundings = new SurroundingsRoom({ daemon, folders, choices, keys: () => keys.providers, post, log });
   /** Brings a session to the front: the chat, and the session in it. */
-  const show = async (sessionId: string): Promise<void> => {
+  const show: (sessionId: string) => Promise<void> = async (sessionId: string): Promise<void> => {
     await bridge.reveal();
     if (shown.id === sessionId) return;
     try {
@@ -89,27 +89,37 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
       const told = wanted === null ? null : await begun(shown, daemon, wanted, log);
       return { surroundings: surroundings.now, shown: told };
     },
-    ...chatHandlers({ client: daemon, shown, folders, choices, post }),
+    ...chatHandlers({ client: daemon, shown, folders, choices, post, tellFocus: () => editing.tellFocus() }),
     ...sessionHandlers({ client: daemon, shown, others, folders, choices, post, chosen: () => surroundings.tell() }),
     ...permissions.handlers,
     ...editing.handlers,
-    ...setup.handlers(),
+    ...setup.handlers,
   };
   bridge.serve(handlers, () => shown.flush());
   const connected = daemon.onConnection((connection) => {
-    if (connection.state === "ready") void shown.again();
-    else others.reset();
+    void vscode.commands.executeCommand("setContext", "agentd.ui.isReady", connection.state === "ready");
+    if (connection.state === "ready") {
+      void shown.again();
+      return;
+    }
+    events.reset();
+    others.reset();
   });
   const parts: vscode.Disposable[] = [
     bridge, events, editing, shown, keys, others, surroundings, permissions, connected, daemon,
-    followTrace(daemon, log),
+    followTrace(daemon, log), commandPrompts.follow(events.on),
+    daemon.onNotification<{ type: number; message: string }>("window/showMessage", (message) => {
+      if (!commandPrompts.takesMessage(message.type)) showMessage(message);
+    }),
     bridge.onOpened(() => others.tell(true)),
     keys.onChanged(() => void surroundings.refresh()),
     vscode.window.registerWebviewViewProvider("agentd.ui.chat", bridge, { webviewOptions: { retainContextWhenHidden: true } }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => daemon.notify("agentd/trust/didChange", { trusted: true })),
   ];
-  setup.connect({ daemon, keys, bridge, surroundings, handlers });
-  registerCommands(parts, { daemon, bridge, shown, folders, handlers, setup, log });
+  parts.push(
+    setup.connect({ daemon, keys, bridge, shown, surroundings }),
+    ...registerCommands({ daemon, bridge, shown, surroundings, keys, handlers, setup, show }),
+  );
   void daemon.start();
   return Host.of(daemon, parts);
 }
@@ -129,4 +139,11 @@ async function begun(shown: ShownSession, daemon: DaemonClient, wanted: string, 
     else shown.clear();
     return null;
   }
+}
+
+/** LSP's message: what the language client would do with it. */
+function showMessage({ type, message }: { type: number; message: string }): void {
+  if (type === 1) void vscode.window.showErrorMessage(message);
+  else if (type === 2) void vscode.window.showWarningMessage(message);
+  else void vscode.window.showInformationMessage(message);
 }

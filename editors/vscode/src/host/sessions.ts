@@ -11,7 +11,7 @@ import { listSessions } from "./listing";
 import type { Others } from "./others";
 import type { Choices } from "./settings";
 import type { ShownSession } from "./shown";
-import { undoLastPrompt } from "./undo";
+import { undo } from "./undo";
 
 export interface SessionsParts {
   client: Wire;
@@ -87,8 +87,8 @@ export function sessionHandlers(parts: SessionsParts): Pick<Handlers, SessionCal
       await vscode.window.showTextDocument(document, { preview: false });
       return {};
     },
-    async undo({ sessionId }) {
-      const { files } = await undoLastPrompt(client, sessionId);
+    async undo(params) {
+      const { files } = await undo(client, params);
       return { files };
     },
   };

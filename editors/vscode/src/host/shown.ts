@@ -10,6 +10,9 @@ const BATCH_MS = 16;
 /** No journal reaches that far: what is attached behind it is answered with a snapshot. */
 const SNAPSHOT = Number.MAX_SAFE_INTEGER;
 const KEPT = "shown";
+/** So many of the last events are told with a session: about those of the messages in its snapshot. */
+const HISTORY = 1000;
+const HISTORY_LEAST = 60;
 
 export interface ShownParts {
   client: Wire;
@@ -22,13 +25,20 @@ export interface ShownParts {
   memory: Memento;
 }
 
+/** A session as it was read. */
+interface Read {
+  snapshot: SessionGetResult;
+  history: EventNotification[];
+  held: boolean;
+}
+
 interface Current {
   id: string;
   /** Another process holds it: it is shown as it was when it was read. */
   held: boolean;
   /** It is being read anew: what happens meanwhile is part of what comes. */
   reading: boolean;
-  /** The view has not been told it yet. */
+  /** The view has not been told it. */
   untold: boolean;
 }
 
@@ -64,16 +74,16 @@ export class ShownSession implements Disposable {
   /** Shows a session from now on; the caller tells the view. Fails as `attach` does, and changes nothing then. */
   async open(sessionId: string): Promise<Shown> {
     const number = ++this.number;
-    const { snapshot, held } = await this.read(sessionId);
+    const read = await this.read(sessionId);
     if (number !== this.number) throw new HostError("Another session was opened meanwhile.", { kind: "cancelled" });
-    return this.show(snapshot, held);
+    return this.show(read);
   }
 
   /** Shows a session that was just made. */
   begin(session: Session): Shown {
     this.number++;
     const empty = { messages: [], hasMore: false, pending: [], queue: [], todo: [] };
-    return this.show({ session, ...empty, seq: session.seq }, false);
+    return this.show({ snapshot: { session, ...empty, seq: session.seq }, history: [], held: false });
   }
 
   /** Shows a session as soon as there is a daemon to read it from (`again`). */
@@ -107,8 +117,8 @@ export class ShownSession implements Disposable {
           return;
         }
       }
-      const { snapshot, held } = await this.read(current.id);
-      if (number === this.number) this.parts.post({ type: "session", shown: this.show(snapshot, held) });
+      const read = await this.read(current.id);
+      if (number === this.number) this.parts.post({ type: "session", shown: this.show(read) });
     } catch (error) {
       if (number !== this.number) return;
       const { kind, message } = toCallError(error);
@@ -135,7 +145,9 @@ export class ShownSession implements Disposable {
   }
 
   private take(event: EventNotification): void {
-    if (event.sessionId !== this.current?.id || this.current.reading) return;
+    const { current } = this;
+    if (current === null || current.reading || current.untold) return;
+    if (event.sessionId !== current.id && this.parts.events.parentOf(event.sessionId) !== current.id) return;
     this.batch.push(event);
     this.timer ??= setTimeout(() => this.flush(), BATCH_MS);
   }
@@ -144,24 +156,46 @@ export class ShownSession implements Disposable {
     return this.parts.client.request<AttachResult>("agentd/session/attach", { sessionId, afterSeq });
   }
 
+  private get(sessionId: string, limit?: number): Promise<SessionGetResult> {
+    return this.parts.client.request<SessionGetResult>("agentd/session/get", { sessionId, ...(limit === undefined ? {} : { limit }) });
+  }
+
   /** A session as it is now, to be followed; one that another process holds as it can be read. */
-  private async read(sessionId: string): Promise<{ snapshot: SessionGetResult; held: boolean }> {
+  private async read(sessionId: string): Promise<Read> {
+    const meanwhile: EventNotification[] = [];
+    const listening = this.parts.client.onNotification<EventNotification>("agentd/event", (event) => {
+      if (event.sessionId === sessionId && event.seq !== undefined) meanwhile.push(event);
+    });
     try {
+      const before = await this.history(sessionId);
       const { snapshot } = await this.attach(sessionId, SNAPSHOT);
       if (snapshot === undefined) throw new HostError("agentd did not tell the session.", { kind: "internal" });
-      return { snapshot, held: false };
+      return { snapshot, history: joined(before, meanwhile, snapshot.seq), held: false };
     } catch (error) {
       if (toCallError(error).kind !== "sessionLocked") throw error;
-      return { snapshot: await this.parts.client.request<SessionGetResult>("agentd/session/get", { sessionId }), held: true };
+      return { snapshot: await this.get(sessionId), history: [], held: true };
+    } finally {
+      listening.dispose();
     }
   }
 
+  /** The last events of a session, as many as are told at once. */
+  private async history(sessionId: string): Promise<EventNotification[]> {
+    const { seq } = await this.get(sessionId, 1);
+    for (let count = HISTORY; count >= HISTORY_LEAST; count = Math.floor(count / 4)) {
+      const { kind, events } = await this.attach(sessionId, Math.max(0, seq - count));
+      if (kind === "replay") return (events ?? []) as unknown as EventNotification[];
+    }
+    return [];
+  }
+
   /** Between a snapshot and what follows it nothing is awaited: what is sent next comes behind it. */
-  private show(snapshot: SessionGetResult, held: boolean): Shown {
+  private show({ snapshot, history, held }: Read): Shown {
     const id = snapshot.session.sessionId;
     this.change({ id, held, reading: false, untold: false });
     this.parts.events.known(id, snapshot.seq);
-    return { snapshot, changes: this.parts.changes(snapshot) };
+    for (const introduced of this.parts.events.introductions(id)) this.take(introduced);
+    return { snapshot, ...(history.length > 0 ? { history } : {}), changes: this.parts.changes(snapshot) };
   }
 
   private change(current: Current | null): void {
@@ -169,4 +203,15 @@ export class ShownSession implements Disposable {
     this.current = current;
     void this.parts.memory.update(KEPT, current?.id ?? null);
   }
+}
+
+/** What was told up to `seq`, without a gap: what was replayed, then what came while the rest was read. */
+function joined(before: EventNotification[], meanwhile: EventNotification[], seq: number): EventNotification[] {
+  const all = [...before];
+  for (const event of meanwhile) {
+    const last = all.at(-1)?.seq ?? 0;
+    if (event.seq === last + 1) all.push(event);
+  }
+  while (all.length > 0 && (all.at(-1)?.seq ?? 0) > seq) all.pop();
+  return all.at(-1)?.seq === seq ? all : [];
 }

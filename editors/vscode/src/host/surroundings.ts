@@ -37,8 +37,8 @@ export class SurroundingsRoom implements vscode.Disposable {
       vscode.workspace.onDidGrantWorkspaceTrust(() => void this.refresh()),
       vscode.window.onDidChangeActiveTextEditor(() => this.tell()), // the folder may be another one
       vscode.workspace.onDidChangeConfiguration((event) => {
-        if (event.affectsConfiguration("workbench.reduceMotion")) this.tell();
         if (event.affectsConfiguration("agentd")) void this.refresh();
+        else if (event.affectsConfiguration("workbench.reduceMotion")) this.tell();
       }),
     ];
   }
@@ -59,6 +59,7 @@ export class SurroundingsRoom implements vscode.Disposable {
       commands: this.commands,
       problems: this.status?.problems ?? [],
       keys: this.parts.keys(),
+      whenRunning: vscode.workspace.getConfiguration("agentd").get<"steer" | "queue">("ui.whenRunning", "steer"),
       reduceMotion: vscode.workspace.getConfiguration("workbench").get("reduceMotion") === "on",
     };
   }

@@ -1,4 +1,5 @@
 /** The last prompt of a session, which is what "undo" takes back. */
+import type { Params } from "../shared/messages";
 import type { AttachResult, EventNotification, SessionGetResult, SessionRewindResult } from "../shared/wire";
 import type { Wire } from "./daemon";
 import { HostError } from "./handlers";
@@ -27,10 +28,14 @@ export function promptsIn(events: EventNotification[]): string[] {
   return prompts;
 }
 
-/** Takes the last prompt back, files and conversation. Fails with a HostError where there is none. */
-export async function undoLastPrompt(client: Wire, sessionId: string): Promise<SessionRewindResult> {
-  const promptId = await lastPrompt(client, sessionId);
-  return client.request<SessionRewindResult>("agentd/session/rewind", { sessionId, promptId, scope: "both" });
+/**
+ * Takes back, files and conversation: all from prompt `promptId` on, else the last prompt; with `redo` the last taking
+ * back. Fails with a HostError where there is none.
+ */
+export async function undo(client: Wire, { sessionId, promptId, redo }: Params<"undo">): Promise<SessionRewindResult> {
+  if (redo) return client.request<SessionRewindResult>("agentd/session/rewind", { sessionId, undo: true });
+  const target = promptId ?? (await lastPrompt(client, sessionId));
+  return client.request<SessionRewindResult>("agentd/session/rewind", { sessionId, promptId: target, scope: "both" });
 }
 
 /** Reads the events from their end: most often the last few hold it. */
