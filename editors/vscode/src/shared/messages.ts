@@ -28,7 +28,12 @@ export interface Surroundings {
   models: ModelInfo[];
   /** The model of new sessions where the user chose none; null: there is none to choose. */
   defaultModel: string | null;
+  /** What can be chosen here: `full` only where the user's configuration permits it, `auto` only with a sandbox. */
   modes: Mode[];
+  /** What new sessions begin with. */
+  defaultMode: Mode;
+  /** Of new sessions, where the user chose one. */
+  defaultEffort?: Effort;
   commands: CommandInfo[];
   problems: Problem[];
   /** Providers for which the extension keeps a key; never the keys. */
