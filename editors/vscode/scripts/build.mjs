@@ -4,7 +4,8 @@ import { build, context } from "esbuild";
 import { notice } from "./notice.mjs";
 
 const production = process.argv.includes("--production");
-const common = { bundle: true, minify: production, sourcemap: !production, logLevel: "info", legalComments: "none", metafile: true };
+const common = { bundle: true, minify: production, sourcemap: !production, logLevel: "info", legalComments: "none", metafile: true,
+  define: { "process.env.NODE_ENV": production ? '"production"' : '"development"' } };
 const bundles = [
   { ...common, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js", platform: "node", format: "cjs", target: "node20", external: ["vscode"] },
   { ...common, entryPoints: ["src/webview/main.tsx"], outfile: "dist/webview.js", platform: "browser", format: "iife", target: "es2022", jsx: "automatic", jsxImportSource: "preact" },
