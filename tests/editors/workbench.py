@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,12 @@ from editors.places import HERE, Place, editor
 
 VERSIONS = ("1.100", "1.139")
 START_SECONDS = 60.0
-SCENARIO_SECONDS = 120.0
+ANSWER_SECONDS = 300.0
+"""The driver has deadlines of its own, which are shorter."""
 END_SECONDS = 10.0
+
+IN_HOST_FLAG = "--enable-smoke-test-driver"
+"""Lets newer versions run tests in the extension host; it hides notifications, so scenarios do without."""
 
 _SETTINGS = {
     "workbench.startupEditor": "none",
@@ -37,13 +42,19 @@ _NO_GALLERY = json.dumps({"serviceUrl": "", "itemUrl": "", "resourceUrlTemplate"
 _NAME = re.compile(r'^(?:scenario|test)\("((?:[^"\\]|\\.)+)"', re.MULTILINE)
 
 
-class NotHere(Exception):
-    """Something that the tests need cannot be had on this machine."""
+def made_extension() -> Path:
+    """The folder in which our extension is built as it is now; skips the test where that cannot be."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not here")
+    _fetched("extension-modules", "what the extension is built with cannot be had from npm")
+    built = _fetch("extension")
+    assert built.returncode == 0, f"the extension cannot be built:\n{built.stdout}{built.stderr}"
+    return Path(built.stdout.strip())
 
 
 @dataclass(frozen=True)
 class Kit:
-    """What is fetched once for all tests."""
+    """What is there once for all tests."""
 
     browser: str
     drive: Path
@@ -51,51 +62,52 @@ class Kit:
 
     @classmethod
     def fetched(cls) -> Self:
-        """Raises `NotHere`, and fails where our extension cannot be built."""
-        if shutil.which("npm") is None:
-            raise NotHere("npm is not here")
-        browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-        if browser is None:
-            raise NotHere("chromium is not here; `tests/editors/fetch chromium` gets it")
-        drive = _fetched("drive") or _missing("what drives the browser cannot be had from npm")
-        if not _fetched("extension-modules"):
-            raise NotHere("what the extension is built with cannot be had from npm")
-        built = subprocess.run(
-            [HERE / "fetch", "extension"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        """Skips the test where something cannot be had; fails where our extension cannot be built."""
+        extension = made_extension()
+        browser = next(
+            filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
         )
-        assert built.returncode == 0, f"the extension cannot be built:\n{built.stdout}{built.stderr}"
-        return cls(browser, Path(drive), Path(built.stdout.strip()))
+        if browser is None:
+            pytest.skip("chromium is not here; `tests/editors/fetch chromium` gets it")
+        drive = _fetched("drive", "what drives the browser cannot be had from npm")
+        return cls(browser, Path(drive), extension)
 
     @property
     def vsix(self) -> Path:
         return self.extension / "dist" / "agentd.vsix"
 
 
-def _fetched(name: str) -> str:
-    """What `fetch` prints, or nothing where it cannot be had."""
-    got = subprocess.run(
+def _fetched(name: str, otherwise: str) -> str:
+    """What `fetch` prints; skips the test with a reason where it fails."""
+    got = _fetch(name)
+    if got.returncode != 0:
+        pytest.skip(otherwise)
+    return got.stdout.strip()
+
+
+def _fetch(name: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [HERE / "fetch", name], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
     )
-    return got.stdout.strip() if got.returncode == 0 else ""
-
-
-def _missing(reason: str) -> str:
-    raise NotHere(reason)
 
 
 def names_in(folder: str) -> list[tuple[str, str]]:
     """The modules of a folder beside this file and the names that they tell, in order."""
     return [
         (module.name, json.loads(f'"{name}"'))
-        for module in sorted((HERE / "vscode" / folder).glob("*js"))
+        for module in sorted((HERE / "vscode" / folder).glob("*.*js"))
         for name in _NAME.findall(module.read_text())
     ]
 
 
 class Server:
-    """VS Code's server on loopback, with folders of its own; the extension is installed in it."""
+    """VS Code's server on loopback, with folders of its own; the extension is installed in it.
 
-    def __init__(self, version: str, kit: Kit, folder: Path, *flags: str) -> None:
+    With `lean` it has of VS Code's own extensions those only that are data (themes, grammars), which lets
+    windows open faster.
+    """
+
+    def __init__(self, version: str, kit: Kit, folder: Path, *flags: str, lean: bool = False) -> None:
         self._place = Place(folder)
         folder.mkdir()
         (folder / "home").mkdir()
@@ -112,14 +124,18 @@ class Server:
             *("--user-data-dir", str(self.data)),
             *("--extensions-dir", str(folder / "extensions")),
         ]
-        if not flags:
+        if IN_HOST_FLAG not in flags:  # those tests load it from its folder
             self._install(kit.vsix)
-        self._process = self._started(flags)
+        self._process = self._started((*flags, *(self._data_alone(folder) if lean else ())))
         self.url = self._url()
 
     @property
     def environment(self) -> dict[str, str]:
-        return self._place.environment | {"EXTENSIONS_GALLERY": _NO_GALLERY}
+        """All that the server, its extension hosts and their daemons inherit."""
+        return self._place.environment | {
+            "EXTENSIONS_GALLERY": _NO_GALLERY,
+            "AGENTD_SCRIPT_REQUESTS": str(self._place.folder / "requests.jsonl"),
+        }
 
     @property
     def config(self) -> Path:
@@ -127,8 +143,19 @@ class Server:
         return self._place.config
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def places(self) -> dict[str, Any]:
+        """What the driver has to know of it."""
+        return {"url": self.url, "pid": self._process.pid, "data": str(self.data), "config": str(self.config)}
+
+    def _data_alone(self, folder: Path) -> tuple[str, str]:
+        """The flag that has the server find those extensions of its own only that run no code."""
+        chosen = folder / "built-in"
+        chosen.mkdir()
+        extensions = Path(self._program).parent / "package" / "lib" / "vscode" / "extensions"
+        for manifest in extensions.glob("*/package.json"):
+            if not json.loads(manifest.read_text()).keys() & {"main", "browser"}:
+                (chosen / manifest.parent.name).symlink_to(manifest.parent)
+        return "--builtin-extensions-dir", str(chosen)
 
     def _install(self, vsix: Path) -> None:
         ran = subprocess.run(
@@ -197,11 +224,12 @@ class Drive:
         try:
             self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
-            line = self._process.stdout.readline()
+            readable, _, _ = select.select([self._process.stdout], [], [], ANSWER_SECONDS)
+            line = self._process.stdout.readline() if readable else ""
         except OSError:
             line = ""
         if not line:
-            pytest.fail(f"the driver ended:\n{self._log.read_text()}")
+            pytest.fail(f"the driver ended or hangs:\n{self._log.read_text()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -214,6 +242,38 @@ class Drive:
         _ended(self._process)
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+
+@dataclass(frozen=True)
+class InHost:
+    """What came of the tests in the extension host, by name: nothing, or what failed."""
+
+    failures: dict[str, str | None]
+    log: str
+
+    @classmethod
+    def run(cls, server: Server, drive: Drive, kit: Kit, folder: Path) -> Self:
+        """Run all of them in one window on a workspace that is trusted."""
+        workspace = folder / "workspace"
+        workspace.mkdir()
+        server.config.write_text(f'model = "scripted/demo"\nmode = "full"\ntrusted = ["{workspace}"]\n')
+        answer = drive.ask(
+            {
+                "inHost": {
+                    "extension": str(kit.extension),
+                    "tests": str(HERE / "vscode" / "inhost" / "index.cjs"),
+                    "workspace": str(workspace),
+                }
+            }
+        )
+        results = answer.get("results", [])
+        failures = {each["name"]: None if each["ok"] else each["error"] for each in results}
+        return cls(failures, answer.get("log", "") + str(answer.get("error", "")) + server.log.read_text())
+
+    def verify(self, name: str) -> None:
+        """Fails where the test of that name did, or did not run."""
+        assert name in self.failures, f"it did not run:\n{self.log}"
+        assert self.failures[name] is None, self.failures[name]
 
 
 def _ended(process: subprocess.Popen[Any]) -> None:

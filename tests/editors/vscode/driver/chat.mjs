@@ -17,6 +17,16 @@ export class Chat {
     return this.frame.getByRole("textbox", { name: "Prompt" });
   }
 
+  /** The question that stands open. */
+  get permission() {
+    return this.frame.getByRole("region", { name: "Permission" });
+  }
+
+  /** The prompts that wait. */
+  get queue() {
+    return this.frame.getByRole("list", { name: "Queue" });
+  }
+
   button(name) {
     return this.frame.getByRole("button", { name, exact: true });
   }
@@ -33,6 +43,18 @@ export class Chat {
   async send(text) {
     await this.prompt.fill(text);
     await this.prompt.press("Enter");
+  }
+
+  /** Waits until nothing runs. */
+  async idle() {
+    await this.button("Send").waitFor();
+    await this.button("Stop").waitFor({ state: "hidden" });
+  }
+
+  /** Has the next session begin in a folder of the workspace. */
+  async chooseFolder(name) {
+    await this.frame.getByRole("combobox", { name: "Folder" }).click();
+    await this.frame.getByRole("option", { name }).click();
   }
 
   async text() {

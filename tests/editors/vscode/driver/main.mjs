@@ -1,12 +1,13 @@
 /**
- * Plays scenarios in a browser: one JSON object a line on stdin, `{play, module, folder}`, each answered by one on
- * stdout. `AGENTD_DRIVE` says where everything is. Ends with its stdin.
+ * Plays scenarios in a browser: one JSON object a line on stdin, each answered by one on stdout. `{play, module,
+ * folder}` plays a scenario, `{inHost: {extension, tests, workspace}}` runs the tests in the extension host. `AGENTD_DRIVE` says where everything is. Ends with its stdin.
  */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { tmpdir } from "node:os";
+import { inHost } from "./inhost.mjs";
 import { Model } from "./model.mjs";
 import { scenarios } from "./scenario.mjs";
 import { Stage } from "./stage.mjs";
@@ -32,6 +33,15 @@ async function play(house, { play: name, module, folder }) {
   }
 }
 
+/** VS Code's server ends with us also where whoever started both was killed. */
+function stopped(pid) {
+  try {
+    process.kill(pid);
+  } catch {
+    // it has ended before us
+  }
+}
+
 const profile = mkdtempSync(join(tmpdir(), "agentd-chromium-"));
 const model = new Model();
 const house = { ...places, model, modelUrl: await model.start() };
@@ -50,7 +60,8 @@ try {
   for await (const line of createInterface({ input: process.stdin })) {
     let answer;
     try {
-      answer = await play(house, JSON.parse(line));
+      const order = JSON.parse(line);
+      answer = order.inHost ? await inHost(house, order.inHost) : await play(house, order);
     } catch (error) {
       answer = { ok: false, error: error.stack };
     }
@@ -59,5 +70,6 @@ try {
 } finally {
   await house.browser.close();
   model.stop();
+  stopped(places.server.pid);
   rmSync(profile, { recursive: true, force: true });
 }

@@ -38,3 +38,8 @@ export async function within(what, promise, seconds = SECONDS) {
     clearTimeout(timer);
   }
 }
+
+/** Fails with `what` unless the condition holds. */
+export function expect(condition, what) {
+  if (!condition) throw new Error(what);
+}

@@ -2,8 +2,6 @@
 import { Chat } from "./chat.mjs";
 import { until } from "./until.mjs";
 
-const SELECT_ALL = "Control+A";
-
 export class Window {
   constructor(page, url) {
     this.page = page;
@@ -80,20 +78,38 @@ export class Window {
 
   /** Types at the end of a line, counted from 1, of the file in an editor. */
   async typeAt(name, line, text) {
-    await this.editor(name).locator(".view-line").first().click();
-    await this.page.keyboard.press("Control+Home");
-    for (let at = 1; at < line; at += 1) await this.page.keyboard.press("ArrowDown");
+    await this.cursorAt(name, line);
     await this.page.keyboard.press("End");
     await this.page.keyboard.insertText(text);
+  }
+
+  /** Puts the cursor at the beginning of a line, counted from 1. */
+  async cursorAt(name, line) {
+    await this.editor(name).locator(".view-line").first().click();
+    await this.press("Control+Home", ...Array(line - 1).fill("ArrowDown"));
+  }
+
+  /** One step of the editor's undo. */
+  async undo(name) {
+    await this.editor(name).locator(".view-line").first().click();
+    await this.press("Control+Z");
   }
 
   async press(...keys) {
     for (const key of keys) await this.page.keyboard.press(key);
   }
 
-  async selectAll(name) {
-    await this.editor(name).locator(".view-line").first().click();
-    await this.page.keyboard.press(SELECT_ALL);
+  /** Hides our view behind VS Code's own of files. */
+  async hideChat() {
+    await this.page.locator('.activitybar .action-label[aria-label^="Explorer"]').click();
+    await this.page.locator(".explorer-folders-view").waitFor();
+  }
+
+  /** Trusts the workspace, as the user does. */
+  async trust() {
+    await this.command("Workspaces: Manage Workspace Trust");
+    await this.page.locator(".workspace-trust-editor").getByRole("button", { name: "Trust", exact: true }).click();
+    await this.page.locator(".statusbar").getByText("Restricted Mode").waitFor({ state: "hidden" });
   }
 
   /** A notification or a dialog of VS Code with a text in it. */
