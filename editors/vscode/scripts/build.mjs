@@ -1,21 +1,16 @@
 // Bundles the extension for Node and the view for the browser into dist/, and writes NOTICE.md from what is in them.
-import { cpSync, mkdirSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { writeFileSync } from "node:fs";
 import { build, context } from "esbuild";
 import { notice } from "./notice.mjs";
 
 const production = process.argv.includes("--production");
-const common = { bundle: true, minify: production, sourcemap: !production, logLevel: "info", legalComments: "none", metafile: true };
+const common = { bundle: true, minify: production, sourcemap: !production, logLevel: "info", legalComments: "none", metafile: true,
+  define: { "process.env.NODE_ENV": production ? '"production"' : '"development"' } };
 const bundles = [
   { ...common, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js", platform: "node", format: "cjs", target: "node20", external: ["vscode"] },
   { ...common, entryPoints: ["src/webview/main.tsx"], outfile: "dist/webview.js", platform: "browser", format: "iife", target: "es2022", jsx: "automatic", jsxImportSource: "preact" },
   { ...common, entryPoints: ["src/webview/chat.css"], outfile: "dist/webview.css", loader: { ".ttf": "file" }, assetNames: "[name]" },
 ];
-
-mkdirSync("dist", { recursive: true });
-// the project that the demonstration repairs: the one that agentd's own script is about
-const demo = fileURLToPath(new URL("../../../agentd/demo_project", import.meta.url));
-cpSync(demo, "dist/demo", { recursive: true, filter: (source) => !/__pycache__|\.pyc$/.test(source) });
 
 if (process.argv.includes("--watch")) {
   for (const bundle of bundles) await (await context(bundle)).watch();

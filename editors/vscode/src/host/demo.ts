@@ -21,7 +21,7 @@ export interface DemoParts {
 /** Begins a session in a copy of the demo project, and leaves its prompt in the field for the user to send. */
 export async function beginDemo({ client, shown, bridge, extension }: DemoParts): Promise<void> {
   const folder = vscode.Uri.file(path.join(await mkdtemp(path.join(os.tmpdir(), "agentd-demo-")), "calculator"));
-  await vscode.workspace.fs.copy(vscode.Uri.joinPath(extension, "dist", "demo"), folder);
+  await vscode.workspace.fs.copy(vscode.Uri.joinPath(extension, "media", "demo"), folder);
   const params = { workspaceUri: folder.toString(), model: MODEL, mode: "ask", title: "Demonstration" };
   const { session } = await client.request<SessionResult>("agentd/session/new", params);
   await bridge.reveal();

@@ -17,13 +17,13 @@ import { Choices } from "./settings";
 import { Setup } from "./setup";
 import { ShownSession } from "./shown";
 import { SurroundingsRoom } from "./surroundings";
-import { followTrace } from "./trace";
+import { followTrace, untilClosed } from "./trace";
 
 export class Host {
   private constructor(private readonly daemon: DaemonClient, private readonly parts: vscode.Disposable[]) {}
 
   static async open(context: vscode.ExtensionContext): Promise<Host> {
-    const log = vscode.window.createOutputChannel("agentd", { log: true });
+    const log = untilClosed(vscode.window.createOutputChannel("agentd", { log: true }));
     const scratch = vscode.Uri.joinPath(context.globalStorageUri, "no-folder");
     await vscode.workspace.fs.createDirectory(scratch);
     const host = assemble(context, log, scratch);

@@ -5,7 +5,7 @@ import type { CommandsResult, Mode, ModelsResult, ModelInfo, StatusResult } from
 import type { Daemon } from "./daemon";
 import type { Folders } from "./folders";
 import { toCallError } from "./handlers";
-import type { Choices } from "./settings";
+import { setting, type Choices } from "./settings";
 
 const MODES: Mode[] = ["plan", "ask", "edit", "auto", "full"];
 const MODES_UNTRUSTED: Mode[] = ["plan", "ask"];
@@ -56,12 +56,20 @@ export class SurroundingsRoom implements vscode.Disposable {
       models: this.models,
       defaultModel: choices.forNew.model ?? this.defaultModel,
       modes,
+      defaultMode: this.defaultMode(modes),
+      ...(choices.forNew.effort === undefined ? {} : { defaultEffort: choices.forNew.effort }),
       commands: this.commands,
       problems: this.status?.problems ?? [],
       keys: this.parts.keys(),
       whenRunning: vscode.workspace.getConfiguration("agentd").get<"steer" | "queue">("ui.whenRunning", "steer"),
       reduceMotion: vscode.workspace.getConfiguration("workbench").get("reduceMotion") === "on",
     };
+  }
+
+  /** What a new session begins with: the user's choice, or the setting's. */
+  private defaultMode(modes: Mode[]): Mode {
+    const wanted = this.parts.choices.forNew.mode ?? (setting("mode") as Mode | undefined);
+    return wanted !== undefined && modes.includes(wanted) ? wanted : "ask";
   }
 
   get knownModels(): ModelInfo[] {

@@ -19,6 +19,23 @@ export function quiet(log: vscode.LogOutputChannel): vscode.LogOutputChannel {
   });
 }
 
+/** The channel as one that may be written to when VS Code has closed it: a daemon's last words come late. */
+export function untilClosed(channel: vscode.LogOutputChannel): vscode.LogOutputChannel {
+  return new Proxy(channel, {
+    get(target, name) {
+      const value = Reflect.get(target, name, target) as unknown;
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        try {
+          return (value as (...args: unknown[]) => unknown).apply(target, args);
+        } catch {
+          return undefined; // nobody reads it any more
+        }
+      };
+    },
+  });
+}
+
 /** Has the daemon trace as the user's setting `agentd.trace` says, and logs what it tells. */
 export function followTrace(daemon: DaemonClient, log: vscode.LogOutputChannel): vscode.Disposable {
   const level = () => vscode.workspace.getConfiguration("agentd").get<string>("trace", "off");

@@ -139,7 +139,7 @@ function over(view: SessionView, { event, time, promptId, seq }: EventNotificati
   if (event.type !== "agent_end") return view;
   const began = view.run?.promptId === promptId ? view.run : null;
   const ended: Entry = {
-    type: "run", id: `e${seq}`, promptId, stopReason: event.stopReason, turns: event.turns,
+    type: "run", id: `e${seq}`, promptId, model: began?.model ?? view.session.model, stopReason: event.stopReason, turns: event.turns,
     durationMs: began ? Math.max(0, Date.parse(time) - Date.parse(began.startedAt)) : undefined,
     usage: event.usage, error: event.error, files: began?.files ?? [], time,
   };

@@ -7,9 +7,9 @@ import type { Channel, OutputPart, Tool, ToolState } from "./view";
 
 /** Of a tool that was called but not taken up, the kind is told by its name alone. */
 const KINDS: Record<string, ToolKind> = {
-  read_file: "read", list_directory: "read", glob: "search", grep: "search", edit_file: "edit", write_file: "edit",
-  multi_edit: "edit", apply_patch: "edit", bash: "execute", bash_output: "execute", bash_kill: "execute", task: "think",
-  todo_write: "think", web_fetch: "fetch", web_search: "fetch", diagnostics: "read", report_findings: "think",
+  read_file: "read", list_directory: "read", diagnostics: "read", skill: "read", bash_output: "read", find_files: "search",
+  search_files: "search", edit_file: "edit", write_file: "edit", bash: "execute", bash_kill: "execute", web_fetch: "fetch",
+  task: "think", todo_write: "think", todo_read: "think", report_findings: "think",
 };
 
 export function newTool(id: string, name: string): Tool {

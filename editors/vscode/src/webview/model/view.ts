@@ -121,6 +121,7 @@ export interface RunEnd {
   type: "run";
   id: string;
   promptId: string | undefined;
+  model: string | null;
   stopReason: string;
   turns: number;
   durationMs: number | undefined;
