@@ -24,7 +24,7 @@ export class Chat {
 
   /** The prompts that wait. */
   get queue() {
-    return this.frame.getByRole("list", { name: "Queue" });
+    return this.frame.getByRole("region", { name: "Queue" });
   }
 
   button(name) {
@@ -39,9 +39,10 @@ export class Chat {
     await this.frame.locator("#app").waitFor({ state: "attached" });
   }
 
-  /** Types a prompt and sends it. */
+  /** Types a prompt and sends it, once it can be sent. */
   async send(text) {
     await this.prompt.fill(text);
+    await until("the prompt can be sent", () => this.button("Send").isEnabled());
     await this.prompt.press("Enter");
   }
 

@@ -23,8 +23,9 @@ scenario("a question shows the whole command, and runs it once it is allowed", a
 
 scenario("a rejected command does not run, and the model is told why", async (stage) => {
   const { chat } = await asking(stage, "touch made");
-  await chat.permission.getByRole("textbox").fill("use make instead");
-  await chat.permission.getByRole("button", { name: /^Reject/ }).first().click();
+  await chat.permission.getByRole("button", { name: "Reject and say what to do instead…" }).click();
+  await chat.permission.getByRole("textbox", { name: "What to do instead" }).fill("use make instead");
+  await chat.button("Reject with this").click();
   const next = await stage.model.asked();
   expect(next.heard("tool").includes("use make instead"), `the model heard ${next.heard("tool")}`);
   next.ends("I use make.");
