@@ -1,8 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-// `vscode` exists in an extension host only; what no real one can show is tested on a stand-in.
 export default defineConfig({
+  esbuild: { jsx: "automatic", jsxImportSource: "preact" },
+  // `vscode` exists in an extension host only; what no real one can show is tested on a stand-in.
   resolve: { alias: { vscode: fileURLToPath(new URL("test/host/vscode.ts", import.meta.url)) } },
-  test: { server: { deps: { inline: [/vscode-languageclient/] } } },
+  test: {
+    include: ["test/**/*.test.{ts,tsx}"],
+    // One Preact for the view and for what tests draw with.
+    server: { deps: { inline: [/@testing-library/, /@preact\/signals/, /^preact/, /vscode-languageclient/] } },
+  },
 });
