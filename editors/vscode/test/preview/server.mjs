@@ -1,16 +1,24 @@
 /** The view in a page of its own, with the policy that it has in VS Code: `npm run preview`, or `serve()` from a test. */
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { bundles } from "../../scripts/build.mjs";
 import { themes } from "./themes.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const TYPES = { js: "text/javascript", css: "text/css", ttf: "font/ttf", json: "application/json" };
 
-/** Serves what `npm run build` made. Gives the address and a way to stop. `recordings` are further ones by name. */
-export async function serve({ port = 0, recordings = {} } = {}) {
-  const host = await build({ entryPoints: [`${root}test/preview/host.ts`], bundle: true, write: false, format: "iife" });
+/** Builds the view and serves it. Gives the address and a way to stop. `recordings` are further ones by name. */
+export async function serve({ port = 0, recordings = {}, production = true } = {}) {
+  const made = new Map();
+  const { view, style } = bundles(production);
+  const host = { entryPoints: [`${root}test/preview/host.ts`], outfile: `${root}dist/host.js`, bundle: true, format: "iife" };
+  for (const options of [view, style, host]) {
+    const { outputFiles } = await build({ ...options, write: false, logLevel: "warning" });
+    for (const file of outputFiles) made.set(`/${basename(file.path)}`, file.contents);
+  }
   const server = createServer(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url, "http://localhost");
     try {
@@ -22,12 +30,12 @@ export async function serve({ port = 0, recordings = {} } = {}) {
   });
   async function content(path, wish) {
     if (path === "/") return ["text/html", page(wish.get("theme") ?? "dark")];
-    if (path === "/host.js") return [TYPES.js, host.outputFiles[0].contents];
     if (path === "/theme.css") return [TYPES.css, sheet(wish.get("theme"))];
     const extension = path.slice(path.lastIndexOf(".") + 1);
     const recording = path.match(/^\/fixtures\/(\w+)\.json$/)?.[1];
     if (recording) return [TYPES.json, recordings[recording] ? JSON.stringify(recordings[recording]) : await readFile(`${root}test/fixtures/${recording}.json`)];
-    return [TYPES[extension] ?? "text/plain", await readFile(`${root}dist${path}`)];
+    if (!made.has(path)) throw new Error(`There is no ${path}.`);
+    return [TYPES[extension] ?? "application/json", made.get(path)];
   }
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
   return { address: `http://127.0.0.1:${server.address().port}/`, stop: () => new Promise((resolve) => server.close(resolve)) };
@@ -48,6 +56,6 @@ function sheet(theme) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { address } = await serve({ port: 8717 });
+  const { address } = await serve({ port: 8717, production: false });
   console.log(`${address}?recording=demo&speed=30&theme=dark   (recordings: test/fixtures; themes: ${Object.keys(themes).join(", ")})`);
 }
