@@ -114,10 +114,9 @@ class Server:
         self.data = folder / "user-data"
         self.log = folder / "server.log"
         self._program = editor(f"vscode-{version}")
-        machine = self.data / "Machine" / "settings.json"
-        machine.parent.mkdir(parents=True)
         command = [sys.executable, "-m", "agentd", "--allow-full"]
-        machine.write_text(json.dumps(_SETTINGS | {"agentd.command": command}))
+        self._write("Machine", _SETTINGS | {"agentd.command": command})
+        self._write("User", {"security.workspace.trust.enabled": False})
         self._common = [
             "--accept-server-license-terms",
             *("--server-data-dir", str(folder / "server-data")),
@@ -128,6 +127,11 @@ class Server:
             self._install(kit.vsix)
         self._process = self._started((*flags, *(self._data_alone(folder) if lean else ())))
         self.url = self._url()
+
+    def _write(self, whose: str, settings: dict[str, Any]) -> None:
+        path = self.data / whose / "settings.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(settings))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -215,7 +219,8 @@ class Drive:
     def play(self, module: str, name: str, folder: Path) -> None:
         """Play a scenario; what it leaves for a look is in the folder. Fails with what it says."""
         answer = self.ask({"play": name, "module": module, "folder": str(folder)})
-        assert answer.get("ok"), f"{answer.get('error')}\nscreenshot and logs: {folder}"
+        if not answer.get("ok"):
+            pytest.fail(f"{answer.get('error')}\npictures and logs: {folder}", pytrace=False)
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
         """Give an order and wait for its answer."""
@@ -272,8 +277,10 @@ class InHost:
 
     def verify(self, name: str) -> None:
         """Fails where the test of that name did, or did not run."""
-        assert name in self.failures, f"it did not run:\n{self.log}"
-        assert self.failures[name] is None, self.failures[name]
+        if name not in self.failures:
+            pytest.fail(f"it did not run:\n{self.log}", pytrace=False)
+        if (failure := self.failures[name]) is not None:
+            pytest.fail(failure, pytrace=False)
 
 
 def _ended(process: subprocess.Popen[Any]) -> None:
