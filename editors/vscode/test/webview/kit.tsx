@@ -25,7 +25,7 @@ export function refuse(error: Partial<CallError> = {}): never {
 export function fakeHost(answers: Answers = {}, state: { value: unknown } = { value: undefined }): FakeHost {
   const listeners: ((notice: Notice) => void)[] = [];
   const host: FakeHost = {
-    answers, log: [], state,
+    answers: { cancel: () => ({ restored: [] }), complete: () => [], ...answers }, log: [], state,
     async call(name, params) {
       host.log.push([name, params] as never);
       const answer = host.answers[name] as ((params: unknown) => unknown) | undefined;
