@@ -14,9 +14,9 @@ export function packagesOf(inputs) {
   return [...folders].sort();
 }
 
-/** The text of NOTICE.md. Throws where a package has no licence to show. */
-export function notice(inputs) {
-  const told = packagesOf(inputs).map(entry);
+/** The text of NOTICE.md; inputs are below `root`. Throws where a package has no licence to show. */
+export function notice(inputs, root) {
+  const told = packagesOf(inputs).map((folder) => entry(join(root, folder)));
   const list = told.map(({ name, version, licence }) => `* ${name} ${version} (${licence})`);
   const texts = told.map(({ name, version, text }) => `## ${name} ${version}\n\n\`\`\`\`text\n${text.trimEnd()}\n\`\`\`\`\n`);
   return `# Third-party notices\n\nThis extension contains parts of these packages:\n\n${list.join("\n")}\n\n${texts.join("\n")}`;

@@ -1,4 +1,5 @@
 /** The demonstration: a small project with a failing test, a model that plays a script. No key, no network. */
+import { randomUUID } from "node:crypto";
 import { mkdtemp } from "node:fs/promises";
 import * as os from "node:os";
 import * as path from "node:path";
@@ -18,7 +19,7 @@ export interface DemoParts {
   extension: vscode.Uri;
 }
 
-/** Begins a session in a copy of the demo project, and leaves its prompt in the field for the user to send. */
+/** Begins a session in a copy of the demo project, and its prompt. What the agent wants to do the user is asked. */
 export async function beginDemo({ client, shown, bridge, extension }: DemoParts): Promise<void> {
   const folder = vscode.Uri.file(path.join(await mkdtemp(path.join(os.tmpdir(), "agentd-demo-")), "calculator"));
   await vscode.workspace.fs.copy(vscode.Uri.joinPath(extension, "media", "demo"), folder);
@@ -26,6 +27,6 @@ export async function beginDemo({ client, shown, bridge, extension }: DemoParts)
   const { session } = await client.request<SessionResult>("agentd/session/new", params);
   await bridge.reveal();
   bridge.post({ type: "session", shown: shown.begin(session) });
-  bridge.post({ type: "draft", text: PROMPT });
-  bridge.post({ type: "focus" });
+  const prompt = [{ type: "text", text: PROMPT }];
+  await client.request("agentd/prompt", { sessionId: session.sessionId, promptId: randomUUID(), prompt, wait: "accepted" });
 }

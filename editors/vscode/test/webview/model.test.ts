@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { EventNotification } from "../../src/shared/wire";
+import type { EventNotification, Usage } from "../../src/shared/wire";
 import { prepend, apply } from "../../src/webview/model/reduce";
 import { viewOf } from "../../src/webview/model/snapshot";
 import { bare, isDurable, recording, recordings, settled, watched, type Recording } from "./recordings";
@@ -20,6 +20,9 @@ describe.each(recordings)("a session as it was recorded: $name", (it) => {
     expect(view.queue).toEqual(it.snapshot.queue);
     expect(view.pending).toEqual(it.snapshot.pending);
     expect(view.state).toBe(it.snapshot.session.state);
+    expect(view.session.title).toBe(it.snapshot.session.title);
+    // What a summary took is told only by the session itself.
+    if (it.name !== "compaction") expect(view.session.usage && rounded(view.session.usage)).toEqual(it.snapshot.session.usage && rounded(it.snapshot.session.usage));
   });
 
   test("replaying its durable events gives what was seen live", () => {
@@ -92,6 +95,10 @@ describe.each(recordings)("a session as it was recorded: $name", (it) => {
     }
   });
 });
+
+function rounded(usage: Usage): Usage {
+  return usage.cost ? { ...usage, cost: { ...usage.cost, total: Number(usage.cost.total.toFixed(9)) } } : usage;
+}
 
 /** The time of an open message is that of its start, which a snapshot does not tell. */
 function untimed<T extends { time: string }>(entry: T): T {

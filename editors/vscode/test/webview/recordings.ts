@@ -24,7 +24,8 @@ export function recording(name: string): Recording {
 
 /** The view of a session that was watched from its first event on. */
 export function watched({ snapshot }: Recording, events: readonly EventNotification[]): SessionView {
-  return events.reduce(apply, { ...emptyView(snapshot.session), state: "idle" });
+  const { usage: _, ...session } = snapshot.session;
+  return events.reduce(apply, { ...emptyView({ ...session, title: "" }), state: "idle" });
 }
 
 export function isDurable(note: EventNotification): boolean {

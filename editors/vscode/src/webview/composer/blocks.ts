@@ -1,8 +1,7 @@
 /**
  * A draft as the content blocks of a prompt, and back (a prompt that is edited in the queue or comes back).
  *
- * A text that begins with `/name` is that command; a blank before the slash makes it a text. Only a draft whose
- * words are all one command is written that way; any other command in a prompt is a chip.
+ * A text that begins with `/name` is that command; a blank before the slash makes it a text.
  */
 import type { CommandContent, ContentBlock, ImageContent, ResourceContent } from "../../shared/wire";
 import { attach, present, type Chip, type Draft } from "./draft";
@@ -32,17 +31,15 @@ function written(command: CommandContent): string {
   return `/${command.name}${command.arguments === "" ? "" : ` ${command.arguments}`}`;
 }
 
-/** The draft that `toBlocks` makes these blocks of. */
+/** The draft that `toBlocks` makes these blocks of. The first words stand in the box, all else beside it. */
 export function fromBlocks(blocks: readonly ContentBlock[]): Draft {
-  const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  const commands = blocks.flatMap((block) => (block.type === "command" ? [block] : []));
-  const only = texts.length === 0 && commands.length === 1 ? commands[0] : undefined;
-  const text = only ? written(only) : plain(texts.map((one) => one.trim()).filter(Boolean).join("\n\n"));
+  const words = blocks.find((block) => block.type === "command" || (block.type === "text" && block.text.trim() !== ""));
   const chips: Chip[] = [];
   for (const block of blocks) {
-    if (block.type === "text" || block === only) continue;
+    if (block === words || (block.type === "text" && block.text.trim() === "")) continue;
     chips.push({ label: labelOf(block), block });
   }
+  const text = words?.type === "command" ? written(words) : words?.type === "text" ? plain(words.text.trim()) : "";
   return attach({ text, chips: [] }, chips);
 }
 
@@ -53,11 +50,16 @@ function plain(text: string): string {
 
 export function labelOf(block: ContentBlock): string {
   switch (block.type) {
-    case "text": return block.text;
+    case "text": return firstLine(block.text);
     case "command": return written(block);
     case "image": return imageLabel(block);
     case "resource": return resourceLabel(block);
   }
+}
+
+function firstLine(text: string): string {
+  const [line = ""] = text.trim().split("\n");
+  return line.length > 40 ? `${line.slice(0, 39)}…` : line;
 }
 
 function imageLabel(image: ImageContent): string {

@@ -42,9 +42,12 @@ function ChipFace({ chip }: { chip: Chip }) {
   if (block.type === "image") {
     return <><img class="attachment-picture" src={imageSource(block)} alt="" /><span class="attachment-label">{label}</span></>;
   }
-  if (block.type !== "resource") return <><Icon name="terminal" /><span class="attachment-label">{label}</span></>;
+  if (block.type !== "resource") {
+    const icon = block.type === "command" ? "terminal" : /problem/i.test(label) ? "warning" : "note";
+    return <><Icon name={icon} /><span class="attachment-label">{label}</span></>;
+  }
   const { uri, range } = block;
-  const icon = block.text !== undefined && /problem/i.test(label) ? "warning" : range ? "list-selection" : uri.endsWith("/") ? "folder" : "file";
+  const icon = range ? "list-selection" : label.endsWith("/") || uri.endsWith("/") ? "folder" : "file";
   return (
     <button type="button" class="attachment-open" aria-label={`Open ${label}`} onClick={() => void store.attempt("openFile", { uri, ...(range ? { line: range.start.line } : {}) })}>
       <Icon name={icon} /><span class="attachment-label">{label}</span>
@@ -53,6 +56,7 @@ function ChipFace({ chip }: { chip: Chip }) {
 }
 
 function titleOf({ block, label }: Chip): string {
+  if (block.type === "text") return block.text;
   if (block.type !== "resource") return label;
   try {
     return decodeURIComponent(block.uri.replace(/^file:\/\//, ""));

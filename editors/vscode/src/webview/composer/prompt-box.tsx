@@ -45,16 +45,19 @@ export function PromptBox({ onPaste }: { onPaste(event: ClipboardEvent): void })
     if (document.activeElement === area.current) look();
   }, [text]);
 
-  function take(item: Completion) {
+  function take(item: Completion, further = false) {
     if (!suggestions) return;
-    const { place } = suggestions;
-    const { text: next, caret } = insertAt(text, place, item.insert);
-    // A folder is looked into further; with anything else the word is done.
-    if (item.insert.endsWith("/")) completer.close();
-    else completer.dismiss();
+    const word = item.insert.trimEnd();
+    if (further) {
+      // A folder is looked into: its quotation mark stays open.
+      const { text: next, caret } = insertAt(text, suggestions.place, `${word.replace(/\/?"?$/, "")}/`);
+      return box.edit((draft) => ({ ...draft, text: next }), caret);
+    }
+    const { text: next, caret } = insertAt(text, suggestions.place, word);
+    completer.dismiss();
     box.edit((draft) => {
       const changed = { ...draft, text: next };
-      return item.attachment ? attach(changed, [{ ...item.attachment, ...(item.insert ? { mention: item.insert.trim() } : {}) }]) : changed;
+      return item.attachment ? attach(changed, [{ ...item.attachment, ...(word ? { mention: word } : {}) }]) : changed;
     }, caret);
   }
 
@@ -95,7 +98,7 @@ export function PromptBox({ onPaste }: { onPaste(event: ClipboardEvent): void })
     switch (event.key) {
       case "ArrowDown": setActive((active + 1) % items.length); return true;
       case "ArrowUp": setActive((active - 1 + items.length) % items.length); return true;
-      case "Tab": take(chosen); return true;
+      case "Tab": take(chosen, chosen.kind === "folder"); return true;
       case "Enter":
         // What is written out already is sent, not completed.
         if (text === chosen.insert.trim() && chosen.kind === "command") return false;

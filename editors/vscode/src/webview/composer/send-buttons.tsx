@@ -28,7 +28,7 @@ export function SendButtons() {
         type="button" class="send primary" aria-label="Send" title={reason ?? "Send (Enter)"} disabled={empty || reason !== null}
         onClick={() => void box.send("queue")}
       >
-        <Icon name={box.sending.value > 0 ? "loading codicon-modifier-spin" : "arrow-up"} />
+        {box.sending.value > 0 ? <Icon name="loading" spin /> : <Icon name="arrow-up" />}
       </button>
     );
   }
@@ -71,7 +71,7 @@ function StopButton() {
         ]}><Icon name="ellipsis" /></MenuButton>
       )}
       <button type="button" class="send stop" aria-label="Stop" title="Stop (Escape in the empty box)" onClick={() => void box.stop()}>
-        <Icon name="debug-stop" />
+        <Icon name="stop-circle" />
       </button>
     </>
   );

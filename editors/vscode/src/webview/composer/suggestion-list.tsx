@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Completion } from "../../shared/messages";
 import { Icon } from "../ui/icon";
 import type { Suggestions } from "./completer";
-import { match } from "./matching";
+import { marksIn } from "./matching";
 
 const ICONS: Record<Completion["kind"], string> = { file: "file", folder: "folder", selection: "list-selection", diagnostics: "warning", command: "terminal" };
 
@@ -39,7 +39,7 @@ export function SuggestionList({ id, suggestions, active, onHover, onPick }: Pro
 
 /** The label with what was found in it marked. */
 function Label({ text, query }: { text: string; query: string }) {
-  const marks = match(text, query)?.marks ?? [];
+  const marks = marksIn(text, query);
   const parts = [];
   let from = 0;
   for (const [start, end] of marks) {

@@ -28,7 +28,8 @@ export function triggerAt(text: string, caret: number): Trigger | null {
 }
 
 /** The text with the word at the trigger replaced, and where the caret stands then. */
-export function insertAt(text: string, place: Trigger, insert: string): { text: string; caret: number } {
+export function insertAt(text: string, place: Trigger, completed: string): { text: string; caret: number } {
+  const insert = completed.trimEnd();
   const rest = text.slice(place.end);
   // A folder is completed further, everything else ends here.
   const open = insert === "" || insert.endsWith("/");

@@ -1,5 +1,6 @@
 /** Models as the picker lists them: by provider, what can be used first. */
 import type { Effort, ModelInfo } from "../../shared/wire";
+import { count } from "../transcript/words";
 import type { Option } from "../ui/select";
 
 const NAMES: Record<string, string> = {
@@ -40,16 +41,9 @@ export function optionsOf(models: readonly ModelInfo[]): Option[] {
 function describe(model: ModelInfo): Partial<Option> {
   if (!model.available) return { disabled: model.reason ?? "Not available." };
   const facts = [
-    model.contextWindow === undefined ? "" : `${tokens(model.contextWindow)} context`,
+    model.contextWindow === undefined ? "" : `${count(model.contextWindow)} context`,
     model.reasoning ? "thinks" : "",
     model.images ? "sees images" : "",
   ].filter(Boolean);
   return facts.length > 0 ? { detail: facts.join(" · ") } : {};
-}
-
-/** A count of tokens in a few letters: 980, 12k, 1.2M. */
-export function tokens(count: number): string {
-  if (count < 1000) return String(count);
-  if (count < 999_500) return `${count < 9950 ? (count / 1000).toFixed(1).replace(/\.0$/, "") : Math.round(count / 1000)}k`;
-  return `${(count / 1_000_000).toFixed(count < 9_950_000 ? 1 : 0).replace(/\.0$/, "")}M`;
 }

@@ -6,6 +6,7 @@ import type { Event, EventNotification, Message, SessionRewound } from "../../sh
 import { emptyView } from "./empty";
 import { entriesOf, isMessage } from "./entries";
 import { grown, opened, userEntry, whole, withResult, withTool } from "./messages";
+import { filled, spent, titled } from "./session";
 import { answered, asked, ended, printed, resulted, started } from "./tools";
 import type { Entry, Run, SessionView } from "./view";
 
@@ -55,7 +56,11 @@ function withEntries(view: SessionView, entries: readonly Entry[] | undefined): 
 function durable(view: SessionView, note: EventNotification): SessionView {
   const { event, time, promptId, seq } = note;
   switch (event.type) {
-    case "session_changed": return { ...view, session: event.session };
+    case "session_changed": {
+      // It tells what was chosen; what follows from the events stays as they made it.
+      const { title, usage } = view.session;
+      return { ...view, session: { ...event.session, title: event.session.title || title, ...(usage ? { usage } : {}) } };
+    }
     case "agent_start": return begun(view, { promptId: promptId ?? "", startedAt: time, model: event.prompt.model, turn: 0, retry: null, files: [] });
     case "turn_start": return withRun(view, { turn: event.turn });
     case "message_start": {
@@ -73,7 +78,7 @@ function durable(view: SessionView, note: EventNotification): SessionView {
       return withEntries({ ...view, pending, state: "waiting" }, withTool(view.entries, question.toolCallId, (tool) => asked(tool, question)));
     }
     case "permission_resolved": return resolved(view, event.requestId, event.toolCallId, event.outcome);
-    case "turn_end": return calm(view);
+    case "turn_end": return calm({ ...view, session: filled(view.session, event.usage) });
     case "retry": {
       const { type: _, ...told } = event;
       return withRun(view, { retry: { ...told, time } });
@@ -109,7 +114,8 @@ function messageEnded(view: SessionView, message: Message, promptId: string | un
   const entry = message.role === "user"
     ? userEntry(message, promptId)
     : whole(message, promptId, open?.type === "assistant" ? open : undefined);
-  return at < 0 ? append(view, entry) : { ...view, entries: view.entries.with(at, entry) };
+  const named = message.role === "user" ? { ...view, session: titled(view.session, message) } : view;
+  return at < 0 ? append(named, entry) : { ...named, entries: view.entries.with(at, entry) };
 }
 
 function begun(view: SessionView, run: Run): SessionView {
@@ -143,7 +149,7 @@ function over(view: SessionView, { event, time, promptId, seq }: EventNotificati
     durationMs: began ? Math.max(0, Date.parse(time) - Date.parse(began.startedAt)) : undefined,
     usage: event.usage, error: event.error, files: began?.files ?? [], time,
   };
-  return append({ ...view, run: null, state: "idle", pending: [] }, ended);
+  return append({ ...view, session: spent(view.session, event.usage), run: null, state: "idle", pending: [] }, ended);
 }
 
 /** A rewind takes the end of the conversation away; undoing it brings that back, whole. */

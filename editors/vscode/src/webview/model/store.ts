@@ -62,6 +62,7 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
     attach: new Set(), draft: new Set(), focus: new Set(),
   };
   let waiting: EventNotification[] = [];
+  let due = false;
   let attaching: string | null = null;
   let paging: Promise<boolean> | null = null;
   let skew = 0;
@@ -77,8 +78,13 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
   function take(events: EventNotification[]): void {
     const last = events.at(-1);
     if (last) skew = Math.min(skew || Infinity, Date.now() - Date.parse(last.time)) || 0;
-    if (waiting.length === 0) frame(fold);
     waiting.push(...events);
+    if (due) return;
+    due = true;
+    frame(() => {
+      due = false;
+      fold();
+    });
   }
 
   function fold(): void {
@@ -87,7 +93,13 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
     waiting = [];
     let view = session.peek();
     if (!view) return;
-    for (const event of events) view = apply(view, event);
+    for (const [index, event] of events.entries()) {
+      view = apply(view, event);
+      if (!view.gap) continue;
+      // Behind a gap nothing is lost a second time: what is told once more by the reading is known by its number.
+      waiting = events.slice(index);
+      break;
+    }
     session.value = view;
     if (view.gap) void attach(view.session.sessionId);
   }

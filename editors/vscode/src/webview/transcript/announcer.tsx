@@ -18,6 +18,12 @@ export function Announcer({ view }: { view: SessionView }) {
     if (before.state === "idle" && view.state !== "idle") said.unshift("agentd is working");
     if (said.length > 0) setWords(said.join(". "));
   }, [view.entries, view.state]);
+  // What was said is said: who reads the page by hand shall not meet it twice.
+  useEffect(() => {
+    if (words === "") return;
+    const timer = setTimeout(() => setWords(""), 1500);
+    return () => clearTimeout(timer);
+  }, [words]);
   return <div class="visually-hidden" role="status" aria-live="polite">{words}</div>;
 }
 
@@ -36,7 +42,7 @@ function news(before: readonly Entry[], after: readonly Entry[]): string[] {
 
 function wordsOf(entry: Entry, known: Entry | undefined): string | null {
   if (entry.type === "assistant" && entry.done && !(known?.type === "assistant" && known.done)) {
-    const text = entry.blocks.map((block) => (block.type === "text" ? block.text : "")).join(" ").trim();
+    const text = entry.blocks.map((block) => (block.type === "text" ? block.text : "")).join(" ").replace(/```[^]*?```/g, "code").replace(/[*_`#|>]+/g, "").replace(/\s+/g, " ").trim();
     const calls = entry.blocks.flatMap((block) => (block.type === "tool" ? [titleOf(block.tool)] : []));
     return [text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text, ...calls].filter(Boolean).join(". ") || null;
   }

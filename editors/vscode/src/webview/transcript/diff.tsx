@@ -1,33 +1,38 @@
 /** An edit as a diff in the transcript, with the way to VS Code's own diff editor. */
 import { useMemo, useState } from "preact/hooks";
 import { useStore } from "../model/store";
-import type { FileAction } from "../../shared/wire";
+import type { FileAction, FileChange } from "../../shared/wire";
+import type { Tool } from "../model/view";
 import { IconButton } from "./icon";
 import { rows } from "./patch";
 import { filePath, plural } from "./words";
 
 const SHOWN = 24;
 
-interface Props { uri: string; patch: string; action?: FileAction; additions?: number; deletions?: number; promptId?: string | undefined }
+/** The one file of an edit that is about one: the card's own line names it. */
+export function singleEdit({ details, isError }: Tool): FileChange | null {
+  return details?.type === "edit" && !isError && details.files.length === 1 ? details.files[0]! : null;
+}
 
-export function Diff({ uri, patch, action, additions, deletions, promptId }: Props) {
+interface Props { headless: boolean; uri: string; patch: string; action: FileAction; additions: number; deletions: number; promptId: string | undefined }
+
+export function Diff({ headless, uri, patch, action, additions, deletions, promptId }: Props) {
   const store = useStore();
   const session = store.session.value!.session;
   const [all, setAll] = useState(false);
   const made = useMemo(() => rows(patch), [patch]);
   const shown = all || made.length <= SHOWN + 6 ? made : made.slice(0, SHOWN);
   const path = filePath(uri, session.workspaceUri);
-  const open = () => promptId === undefined
-    ? store.attempt("previewPatch", { uri, patch })
-    : store.attempt("openDiff", { sessionId: session.sessionId, promptId, uri });
   return (
     <div class="diff">
-      <div class="diff-bar">
-        <button type="button" class="link path" title={`Open ${path}`} onClick={() => void store.attempt("openFile", { uri })}>{path}</button>
-        {action && action !== "changed" && <span class="badge">{action}</span>}
-        <Numbers additions={additions} deletions={deletions} />
-        <IconButton name="diff" label="Open diff" onClick={() => void open()} />
-      </div>
+      {!headless && (
+        <div class="diff-bar">
+          <button type="button" class="link path" title={`Open ${path}`} onClick={() => void store.attempt("openFile", { uri })}>{path}</button>
+          {action !== "changed" && <span class="badge">{action}</span>}
+          <Numbers additions={additions} deletions={deletions} />
+          <OpenDiff uri={uri} patch={patch} promptId={promptId} />
+        </div>
+      )}
       {made.length > 0 && (
         <div class="diff-rows" tabIndex={0} role="region" aria-label={`Changes in ${path}`}>
           <table>
@@ -50,8 +55,19 @@ export function Diff({ uri, patch, action, additions, deletions, promptId }: Pro
   );
 }
 
-export function Numbers({ additions, deletions }: { additions?: number | undefined; deletions?: number | undefined }) {
-  if (additions === undefined || deletions === undefined) return null;
+/** In VS Code's diff editor: the file before the prompt and now, or, of a prompt that is not known, the patch. */
+export function OpenDiff({ uri, patch, promptId }: { uri: string; patch: string; promptId: string | undefined }) {
+  const store = useStore();
+  const { sessionId } = store.session.value!.session;
+  return (
+    <IconButton name="diff" label="Open diff" onClick={() => {
+      if (promptId === undefined) void store.attempt("previewPatch", { uri, patch });
+      else void store.attempt("openDiff", { sessionId, promptId, uri });
+    }} />
+  );
+}
+
+export function Numbers({ additions, deletions }: { additions: number; deletions: number }) {
   return (
     <span class="numbers" aria-label={`${plural(additions, "line")} added, ${deletions} removed`}>
       {additions > 0 && <span class="plus">+{additions}</span>}

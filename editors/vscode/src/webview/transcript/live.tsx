@@ -30,5 +30,6 @@ function doing(view: SessionView): string {
   if (last?.type !== "assistant") return "Asking the model";
   const block = last.blocks.at(-1);
   if (!last.done) return block?.type === "thinking" ? "Thinking" : block?.type === "tool" ? "Preparing a tool call" : "Answering";
-  return last.blocks.some((each) => each.type === "tool" && each.tool.state === "running") ? "Working" : "Asking the model";
+  const calls = last.blocks.flatMap((each) => (each.type === "tool" ? [each.tool] : []));
+  return calls.length > 0 && calls.every((tool) => tool.result) ? "Asking the model" : "Working";
 }

@@ -13,42 +13,43 @@ function rowsOf(parts: readonly OutputPart[]): Row[] {
   const rows: Row[] = [];
   for (const part of parts) {
     if (part.missed > 0) rows.push({ line: [{ text: `… ${count(part.missed)} characters were not shown live …`, style: "" }], channel: "missed" });
-    const made = lines(part.text);
-    // The end of a part with its line whole is no empty line of its own.
-    if (made.length > 1 && made.at(-1)!.length === 0) made.pop();
-    for (const line of made) rows.push({ line, channel: part.channel });
+    for (const line of lines(part.text)) rows.push({ line, channel: part.channel });
   }
   return rows;
 }
 
-export function Output({ parts, live }: { parts: readonly OutputPart[]; live: boolean }) {
+/** `fromEnd`: what a command printed is read from its end, what a file holds from its beginning. */
+export function Output({ parts, fromEnd }: { parts: readonly OutputPart[]; fromEnd: boolean }) {
   const [all, setAll] = useState(false);
   const place = useRef<HTMLPreElement>(null);
-  const follows = useRef(true);
+  const follows = useRef(fromEnd);
   const rows = useMemo(() => rowsOf(parts), [parts]);
   const limit = all ? MOST : SHOWN;
-  const shown = rows.length > limit ? rows.slice(-limit) : rows;
+  const shown = rows.length <= limit ? rows : fromEnd ? rows.slice(-limit) : rows.slice(0, limit);
   const hidden = rows.length - shown.length;
   useLayoutEffect(() => {
-    if (live && follows.current) place.current!.scrollTop = place.current!.scrollHeight;
+    // The end tells how it went: it is what is seen first.
+    if (follows.current) place.current!.scrollTop = place.current!.scrollHeight;
   });
+  const more = hidden > 0 && (
+    <button type="button" class="link" disabled={all} onClick={() => setAll(true)}>
+      {all ? `${plural(hidden, "more line")} not shown` : `Show all ${count(rows.length)} lines`}
+    </button>
+  );
   return (
     <div class="output">
-      {hidden > 0 && (
-        <button type="button" class="link" disabled={all} onClick={() => setAll(true)}>
-          {all ? `${plural(hidden, "line")} before are not shown` : `Show all ${count(rows.length)} lines`}
-        </button>
-      )}
+      {fromEnd && more}
       <pre ref={place} tabIndex={0} aria-label="Output" onScroll={({ currentTarget: box }) => {
-        follows.current = box.scrollHeight - box.scrollTop - box.clientHeight < 4;
+        follows.current = fromEnd && box.scrollHeight - box.scrollTop - box.clientHeight < 4;
       }}>
         {shown.map(({ line, channel }, index) => (
-          <span key={index + hidden} class={`line ${channel}`}>
+          <span key={fromEnd ? index + hidden : index} class={`line ${channel}`}>
             {line.map((span, at) => (span.style ? <span key={at} class={span.style}>{span.text}</span> : span.text))}
             {"\n"}
           </span>
         ))}
       </pre>
+      {!fromEnd && more}
     </div>
   );
 }

@@ -31,6 +31,9 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
   const following = useRef(true);
   const made = useRef<Virtualizer<HTMLElement, HTMLElement> | null>(null);
 
+  const grow = () => {
+    if (size.current) size.current.style.height = `${made.current!.getTotalSize()}px`;
+  };
   const options = {
     count: keys.length,
     getScrollElement: () => box.current,
@@ -45,7 +48,11 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
     scrollEndThreshold: NEAR,
     paddingStart: 8,
     paddingEnd: 12,
-    onChange: () => redraw(undefined),
+    onChange: () => {
+      // At once: what is scrolled to right behind this has to be there.
+      grow();
+      redraw(undefined);
+    },
   };
   const rows = (made.current ??= new Virtualizer<HTMLElement, HTMLElement>(options));
   rows.setOptions(options);
@@ -54,7 +61,7 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
   useLayoutEffect(() => rows._willUpdate());
   const items = rows.getVirtualItems();
   useLayoutEffect(() => {
-    if (size.current) size.current.style.height = `${rows.getTotalSize()}px`;
+    grow();
     if (place.current) place.current.style.transform = `translateY(${items[0]?.start ?? 0}px)`;
   });
 
@@ -63,29 +70,42 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
     const before = kept.peek();
     const index = before?.sessionId === sessionId ? keys.indexOf(before.key) : -1;
     following.current = index < 0;
-    if (index < 0) rows.scrollToEnd();
-    else rows.scrollToOffset((rows.getOffsetForIndex(index, "start")?.[0] ?? 0) + before!.offset);
+    if (index >= 0) return goTo(rows, box.current!, index, before!.offset);
+    rows.scrollToEnd();
+    return undefined;
   }, [rows]);
 
   useEffect(() => {
     const element = box.current!;
-    const remember = () => {
-      const top = rows.getVirtualItemForOffset(element.scrollTop);
-      const atEnd = rows.isAtEnd(NEAR);
-      kept.value = atEnd || !top ? null : { sessionId, key: String(top.key), offset: Math.round(element.scrollTop - top.start) };
-      if (atEnd !== following.current) {
-        following.current = atEnd;
-        redraw(undefined);
-      }
-    };
+    let before = element.scrollTop;
     let timer = 0;
+    const follow = (is: boolean) => {
+      if (is === following.current) return;
+      following.current = is;
+      redraw(undefined);
+    };
+    // Only who scrolls up leaves the end; that the conversation has grown does not.
     const onScroll = () => {
+      const top = element.scrollTop;
+      if (element.scrollHeight - top - element.clientHeight <= NEAR) follow(true);
+      else if (top < before) follow(false);
+      before = top;
       clearTimeout(timer);
       timer = window.setTimeout(remember, 80);
     };
+    const remember = () => {
+      const top = rows.getVirtualItemForOffset(element.scrollTop);
+      kept.value = following.current || !top ? null : { sessionId, key: String(top.key), offset: Math.round(element.scrollTop - top.start) };
+    };
+    const grown = new ResizeObserver(() => {
+      if (following.current) element.scrollTop = element.scrollHeight;
+    });
+    grown.observe(size.current!);
+    grown.observe(element);
     element.addEventListener("scroll", onScroll, { passive: true });
     return () => {
       clearTimeout(timer);
+      grown.disconnect();
       element.removeEventListener("scroll", onScroll);
     };
   }, [rows, sessionId]);
@@ -93,9 +113,36 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
   return {
     items,
     atEnd: following.current,
-    toEnd: useCallback(() => rows.scrollToEnd(), [rows]),
+    toEnd: useCallback(() => {
+      following.current = true;
+      rows.scrollToEnd();
+    }, [rows]),
     size: useCallback((element: HTMLElement | null) => void (size.current = element), []),
     place: useCallback((element: HTMLElement | null) => void (place.current = element), []),
     measure: useCallback((element: HTMLElement | null) => rows.measureElement(element), [rows]),
   };
+}
+
+/**
+ * Scrolls to `offset` pixels behind the top of a row. Heights are known only of rows that were drawn, so it takes some
+ * drawings; the user's own scrolling ends it, and so does what is given back.
+ */
+function goTo(rows: Virtualizer<HTMLElement, HTMLElement>, box: HTMLElement, index: number, offset: number): () => void {
+  let left = 30;
+  let frame = 0;
+  const stop = () => {
+    cancelAnimationFrame(frame);
+    for (const name of ["wheel", "pointerdown", "keydown"]) box.removeEventListener(name, stop);
+  };
+  const step = () => {
+    const row = box.querySelector(`[data-index="${index}"]`);
+    const off = row ? row.getBoundingClientRect().top - box.getBoundingClientRect().top + offset : Infinity;
+    if (!row) rows.scrollToIndex(index, { align: "start" });
+    else if (Math.abs(off) > 1) box.scrollTop += off;
+    if (--left > 0) frame = requestAnimationFrame(step);
+    else stop();
+  };
+  for (const name of ["wheel", "pointerdown", "keydown"]) box.addEventListener(name, stop, { passive: true });
+  step();
+  return stop;
 }

@@ -25,32 +25,50 @@ const ENDS: Record<string, { icon: string; words: string }> = {
 };
 
 function Ended({ entry, offers }: { entry: RunEnd; offers: boolean }) {
-  const store = useStore();
   const end = ENDS[entry.stopReason] ?? { icon: "info", words: entry.stopReason };
   const { error } = entry;
-  const sessionId = store.session.value!.session.sessionId;
-  const goesOn = entry.stopReason !== "refusal" && (error?.retryable ?? error?.kind !== "bad_request");
+  if (!error) {
+    return (
+      <div class="mark" role="note">
+        <Icon name={end.icon} />
+        <span>{end.words}</span>
+        {offers && <WaysOn entry={entry} />}
+      </div>
+    );
+  }
   return (
-    <div class={`callout ${entry.stopReason === "error" ? "is-error" : "is-info"}`} role={entry.stopReason === "error" ? "alert" : "note"}>
+    <div class="callout is-error" role="alert">
       <Icon name={end.icon} />
       <div class="callout-text">
-        <div>{error ? <><strong>{headline(error)}</strong> <span>{error.message}</span></> : end.words}</div>
-        {error?.requestId && <div class="muted small">Request {error.requestId}{error.status ? `, status ${error.status}` : ""}</div>}
-        {offers && (
-          <div class="callout-actions">
-            {error?.kind === "auth" && (
-              <button type="button" class="button" onClick={() => void store.attempt("action", providerOf(entry))}>Set key</button>
-            )}
-            {(goesOn || error?.kind === "auth") && (
-              <button type="button" class={`button${error?.kind === "auth" ? " secondary" : ""}`} onClick={() => void store.attempt("goOn", { sessionId })}>
-                {error ? "Try again" : "Go on"}
-              </button>
-            )}
-            {error && <button type="button" class="button secondary" onClick={() => void store.attempt("action", { name: "showLog" })}>Show log</button>}
-          </div>
-        )}
+        <div><strong>{headline(error)}</strong> <span>{error.message}</span></div>
+        {error.requestId && <div class="muted small">Request {error.requestId}{error.status ? `, status ${error.status}` : ""}</div>}
+        {offers && <div class="callout-actions"><WaysOn entry={entry} /></div>}
       </div>
     </div>
+  );
+}
+
+/** What the user can do about it. */
+function WaysOn({ entry: { error, stopReason, model } }: { entry: RunEnd }) {
+  const store = useStore();
+  const { sessionId } = store.session.value!.session;
+  const needsKey = error?.kind === "auth";
+  const goesOn = stopReason !== "refusal" && (error === undefined || error.retryable || error.kind !== "bad_request");
+  const provider = model?.split("/", 1)[0];
+  return (
+    <>
+      {needsKey && (
+        <button type="button" class="button" onClick={() => void store.attempt("action", { name: "setKey", ...(provider ? { argument: provider } : {}) })}>
+          Set key
+        </button>
+      )}
+      {goesOn && (
+        <button type="button" class={`button${needsKey || !error ? " secondary" : ""}`} onClick={() => void store.attempt("goOn", { sessionId })}>
+          {error ? "Try again" : "Go on"}
+        </button>
+      )}
+      {error && <button type="button" class="button secondary" onClick={() => void store.attempt("action", { name: "showLog" })}>Show log</button>}
+    </>
   );
 }
 
@@ -63,11 +81,6 @@ const HEADLINES: Record<string, string> = {
 
 function headline(error: RunError): string {
   return HEADLINES[error.kind] ?? "Failed.";
-}
-
-function providerOf(entry: RunEnd) {
-  const provider = entry.model?.split("/", 1)[0];
-  return { name: "setKey" as const, ...(provider ? { argument: provider } : {}) };
 }
 
 function Files({ entry }: { entry: RunEnd }) {
@@ -90,7 +103,7 @@ function Files({ entry }: { entry: RunEnd }) {
 function Facts({ entry }: { entry: RunEnd }) {
   const { usage } = entry;
   const facts = [
-    entry.durationMs === undefined ? "" : duration(entry.durationMs),
+    entry.durationMs === undefined || entry.durationMs < 100 ? "" : duration(entry.durationMs),
     entry.turns > 1 ? plural(entry.turns, "turn") : "",
     usage ? `${count(usage.input + usage.cacheRead + usage.cacheWrite)} in` : "",
     usage ? `${count(usage.output)} out` : "",

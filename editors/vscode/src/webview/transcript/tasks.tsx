@@ -21,7 +21,7 @@ export function Tasks({ tool }: { tool: Tool }) {
     <div class="tasks">
       {children.map((child) => <Child key={child.session.sessionId} view={child} />)}
       {/* Where the sub-agents themselves were not seen, their steps are told in a line each. */}
-      {children.length === 0 && steps.length > 0 && <Output parts={steps} live={!tool.result} />}
+      {children.length === 0 && steps.length > 0 && <Output parts={steps} fromEnd />}
       {tool.result && children.length === 0 && <Results blocks={tool.result} />}
       {tool.isError && children.length > 0 && <Results blocks={tool.result ?? []} />}
     </div>
@@ -36,7 +36,7 @@ function Child({ view }: { view: SessionView }) {
   const label = view.state === "waiting" ? "waiting for your answer" : view.state === "running" ? "running" : failed ? end.stopReason : "done";
   return (
     <div class="task" role="group" aria-label={`Sub-agent ${view.session.title}, ${label}`}>
-      <button type="button" class="tool-bar" aria-expanded={open} onClick={toggle}>
+      <button type="button" class="tool-bar tool-main" aria-expanded={open} onClick={toggle}>
         <Icon name={open ? "chevron-down" : "chevron-right"} />
         <span class="tool-title">{view.session.title || "Sub-agent"}</span>
         <span class="tool-time">

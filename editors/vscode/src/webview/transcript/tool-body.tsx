@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { ResultBlock } from "../../shared/wire";
 import { useStore } from "../model/store";
 import type { OutputPart, Tool } from "../model/view";
-import { Diff } from "./diff";
+import { Diff, singleEdit } from "./diff";
 import { Output } from "./output";
 import { Tasks } from "./tasks";
 
@@ -21,7 +21,7 @@ function Content({ tool, promptId }: { tool: Tool; promptId: string | undefined 
   const { details, isError } = tool;
   if (tool.name === "task") return <Tasks tool={tool} />;
   if (details?.type === "edit" && !isError) {
-    return <>{details.files.map((file) => <Diff key={file.uri} {...file} promptId={promptId} />)}</>;
+    return <>{details.files.map((file) => <Diff key={file.uri} {...file} promptId={promptId} headless={singleEdit(tool) !== null} />)}</>;
   }
   if (tool.kind === "execute") return <Command tool={tool} />;
   return <Results blocks={tool.result ?? []} />;
@@ -30,13 +30,12 @@ function Content({ tool, promptId }: { tool: Tool; promptId: string | undefined 
 function Command({ tool }: { tool: Tool }) {
   const store = useStore();
   const command = tool.arguments?.command;
-  const live = tool.result === undefined;
   const parts = tool.output.length > 0 ? tool.output : textOf(tool.result ?? []);
   const spill = tool.details?.type === "command" ? tool.details.spillUri : undefined;
   return (
     <>
       {typeof command === "string" && command.includes("\n") && <pre class="command" tabIndex={0}>{command}</pre>}
-      {parts.length > 0 && <Output parts={parts} live={live} />}
+      {parts.length > 0 && <Output parts={parts} fromEnd />}
       {spill !== undefined && (
         <button type="button" class="link" onClick={() => void store.attempt("openFile", { uri: spill })}>Open the whole output</button>
       )}
@@ -53,7 +52,7 @@ export function Results({ blocks }: { blocks: readonly ResultBlock[] }) {
     <>
       {blocks.map((block, index) => block.type === "image"
         ? <Picture key={index} mimeType={block.mimeType} data={block.data} />
-        : <Output key={index} parts={[{ channel: "stdout", text: block.text, missed: 0 }]} live={false} />)}
+        : <Output key={index} parts={[{ channel: "stdout", text: block.text, missed: 0 }]} fromEnd={false} />)}
     </>
   );
 }
@@ -85,7 +84,7 @@ function Arguments({ tool }: { tool: Tool }) {
   if (!raw && (!given || Object.keys(given).length === 0)) return null;
   return (
     <div class="arguments">
-      <button type="button" class="link" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide arguments" : "Arguments"}</button>
+      <button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide arguments" : "Arguments"}</button>
       {open && <pre tabIndex={0}>{raw || JSON.stringify(given, null, 2)}</pre>}
     </div>
   );

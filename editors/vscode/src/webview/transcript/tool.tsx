@@ -3,7 +3,7 @@ import { useId } from "preact/hooks";
 import { memo } from "../memo";
 import type { Tool, ToolState } from "../model/view";
 import { Elapsed } from "./clock";
-import { Numbers } from "./diff";
+import { Numbers, OpenDiff, singleEdit } from "./diff";
 import { useFold } from "./folds";
 import { Icon } from "./icon";
 import { ToolBody } from "./tool-body";
@@ -33,20 +33,23 @@ export const ToolCard = memo(function ToolCard({ tool, promptId }: { tool: Tool;
   const body = useId();
   const state = STATES[tool.state];
   const title = titleOf(tool);
-  const command = tool.name === "bash";
+  const edit = singleEdit(tool);
   return (
     <div class={`tool kind-${tool.kind}`} data-tool-call-id={tool.id} data-state={tool.state} role="group" aria-label={`${title}, ${state.label}`}>
-      <button type="button" class="tool-bar" aria-expanded={open} aria-controls={body} onClick={toggle}>
-        <Icon name={NAMED[tool.name] ?? ICONS[tool.kind] ?? "tools"} />
-        <span class={`tool-title${command ? " mono" : ""}`} title={title}>{title}</span>
-        <Hint tool={tool} />
-        <span class="tool-time">
-          {tool.state === "running" && tool.startedAt ? <Elapsed since={tool.startedAt} /> : told(tool.durationMs)}
-        </span>
-        <span class="tool-state" title={state.label}><Icon name={state.icon} spin={state.icon === "loading"} /></span>
-        <span class="visually-hidden">{state.label}</span>
-        <Icon name={open ? "chevron-down" : "chevron-right"} />
-      </button>
+      <div class="tool-bar">
+        <button type="button" class="tool-main" aria-expanded={open} aria-controls={body} onClick={toggle}>
+          <Icon name={NAMED[tool.name] ?? ICONS[tool.kind] ?? "tools"} />
+          <span class={`tool-title${tool.name === "bash" ? " mono" : ""}`} title={title}>{title}</span>
+          <Hint tool={tool} />
+          <span class="tool-time">
+            {tool.state === "running" && tool.startedAt ? <Elapsed since={tool.startedAt} /> : told(tool.durationMs)}
+          </span>
+          <span class="tool-state" title={state.label}><Icon name={state.icon} spin={state.icon === "loading"} /></span>
+          <span class="visually-hidden">{state.label}</span>
+          <Icon name={open ? "chevron-down" : "chevron-right"} />
+        </button>
+        {edit && <OpenDiff uri={edit.uri} patch={edit.patch} promptId={promptId} />}
+      </div>
       <div id={body} hidden={!open}>{open && <ToolBody tool={tool} promptId={promptId} />}</div>
     </div>
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { historyOf, step } from "./history";
+import { historyOf, step } from "../../../src/webview/composer/history";
 
 describe("the history of prompts", () => {
   it("goes back with Up from an empty box and forward with Down to an empty one", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { base64, imageType, MAX_IMAGE_BYTES, NoImage, readImage } from "./images";
+import { base64, imageType, MAX_IMAGE_BYTES, NoImage, readImage } from "../../../src/webview/composer/images";
 
 const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0];
 const file = (bytes: number[] | Uint8Array, name = "shot.png", type = "image/png") => new File([new Uint8Array(bytes)], name, { type });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { insertAt, insertWord, triggerAt } from "./trigger";
+import { insertAt, insertWord, triggerAt } from "../../../src/webview/composer/trigger";
 
 /** The trigger where `|` stands. */
 const at = (marked: string) => triggerAt(marked.replace("|", ""), marked.indexOf("|"));

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ContentBlock } from "../../shared/wire";
-import { asCommand, commandAsText, fromBlocks, labelOf, toBlocks } from "./blocks";
-import { attach, EMPTY, present } from "./draft";
+import type { ContentBlock } from "../../../src/shared/wire";
+import { asCommand, commandAsText, fromBlocks, labelOf, toBlocks } from "../../../src/webview/composer/blocks";
+import { attach, EMPTY, present } from "../../../src/webview/composer/draft";
 
 const word = fc.string({ unit: "grapheme", maxLength: 20 });
 const path = fc.webPath().map((at) => `file://${at}/x`);
@@ -38,8 +38,7 @@ describe("a draft and its blocks", () => {
     fc.assert(fc.property(fc.array(block, { maxLength: 6 }), (prompt) => {
       const once = toBlocks(fromBlocks(prompt));
       for (const one of prompt) {
-        if (one.type === "text") expect(JSON.stringify(once)).toContain(JSON.stringify(one.text).slice(1, -1));
-        else expect(once).toContainEqual(one);
+        expect(once).toContainEqual(one);
       }
       expect(toBlocks(fromBlocks(once))).toEqual(once);
     }));

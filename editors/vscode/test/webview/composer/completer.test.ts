@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Completion } from "../../shared/messages";
-import { Completer, type Suggestions } from "./completer";
-import { match } from "./matching";
-import { triggerAt } from "./trigger";
+import type { Completion } from "../../../src/shared/messages";
+import { Completer, type Suggestions } from "../../../src/webview/composer/completer";
+import { filter, marksIn } from "../../../src/webview/composer/matching";
+import { triggerAt } from "../../../src/webview/composer/trigger";
 
 const file = (label: string): Completion => ({ kind: "file", label, insert: `@${label}` });
 
@@ -86,11 +86,10 @@ describe("completions while one types", () => {
 });
 
 describe("a match", () => {
-  it("marks what was found and puts names before folders before scattered letters", () => {
-    const ranks = ["src/test.ts", "src/contest.ts", "test/a.ts", "the/ears.ts"].map((label) => match(label, "tes")?.rank ?? -1);
-    expect(ranks).toEqual([...ranks].sort((a, b) => a - b));
-    expect(match("src/test.ts", "tes")!.marks).toEqual([[4, 7]]);
-    expect(match("src/test.ts", "xyz")).toBeNull();
-    expect(match("src/a.ts", "sa")!.marks).toEqual([[0, 1], [4, 5]]);
+  it("is of characters in order, marked where they are, the best first", () => {
+    expect(filter(["src/contest.ts", "readme.md", "src/test.ts"], "test", (label) => label)).toEqual(["src/test.ts", "src/contest.ts"]);
+    expect(marksIn("src/test.ts", "tes")).toEqual([[4, 7]]);
+    expect(marksIn("src/a.ts", "sa")).toEqual([[0, 1], [4, 5]]);
+    expect(marksIn("src/a.ts", "")).toEqual([]);
   });
 });

@@ -1,3 +1,0 @@
-export function Header() {
-  return null;
-}

@@ -1,0 +1,161 @@
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import type { FromView, ToView } from "../../src/shared/messages";
+import { recording } from "../webview/recordings";
+import { fromEnd, hasBrowser, log, view } from "./page";
+import { big, streamed } from "./sessions";
+
+declare const preview: { calls: FromView[]; say(message: ToView): void };
+
+const say = (page: Page, message: unknown) => page.evaluate((what) => preview.say(what as ToView), message);
+const calls = (page: Page, name: string) => page.evaluate((wanted) => preview.calls.filter((call) => call.call === wanted).map((call) => call.params), name);
+
+/** Behind so many events of a recording a prompt has ended. */
+const endOf = (name: string, promptId: string) => recording(name).events.findIndex((note) => note.event.type === "agent_end" && note.promptId === promptId) + 1;
+
+describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 }, () => {
+  const open = view({ big: big(2000), pair: big(2) });
+
+  test("every message is an article that names itself, and the log is not read word by word", async () => {
+    const page = await open("recording=answer");
+    await page.getByRole("heading", { name: "What I found" }).waitFor();
+    expect(await page.getByRole("article").evaluateAll((all) => all.map((one) => [one.getAttribute("data-role"), Boolean(one.getAttribute("data-message-id"))])))
+      .toEqual([["user", true], ["assistant", true]]);
+    expect(await log(page).getAttribute("aria-live")).toBe("off");
+    await page.close();
+  });
+
+  test("a screen reader is told an answer once it is there", async () => {
+    const page = await open("recording=answer&speed=400");
+    await page.getByRole("status").filter({ hasText: "The mean is computed with" }).waitFor({ state: "attached" });
+    await page.close();
+  });
+
+  test("Markdown is shown without the HTML in it, and links are opened by the host", async () => {
+    const page = await open("recording=answer");
+    await page.getByRole("link", { name: "the documentation" }).click();
+    await expect.poll(() => calls(page, "openLink")).toEqual([{ url: "https://docs.python.org/3/library/statistics.html" }]);
+    expect(await log(page).locator("img").count()).toBe(0);
+    expect(await log(page).getByText("<b>No HTML</b>").count()).toBe(1);
+    await page.close();
+  });
+
+  test("code is copied and inserted whole", async () => {
+    const page = await open("recording=answer");
+    await page.getByRole("button", { name: "Copy code" }).click();
+    await page.getByRole("button", { name: "Insert at cursor" }).click();
+    await expect.poll(() => calls(page, "insertAtCursor")).toHaveLength(1);
+    const [copied] = await calls(page, "copy") as { text: string }[];
+    expect(copied!.text).toMatch(/^def average[^]*true division\n$/);
+    await page.close();
+  });
+
+  test("a card tells its state, and shows on request what it came to", async () => {
+    const page = await open("recording=permissions");
+    const cards = page.locator("[data-tool-call-id]");
+    await expect.poll(() => cards.evaluateAll((all) => all.map((one) => one.getAttribute("data-state")))).toEqual(["refused", "done"]);
+    await cards.first().getByRole("button").first().click();
+    await cards.first().getByText("Use the tests only.").waitFor();
+    await page.close();
+  });
+
+  test("an edit is a diff, and opens in the editor's own", async () => {
+    const page = await open("recording=demo");
+    const card = page.locator('[data-tool-call-id][data-state="done"]').filter({ hasText: "Edit calculator.py" });
+    await card.getByText("return total(numbers) / len(numbers)").waitFor();
+    await card.getByRole("button", { name: "Open diff" }).click();
+    await expect.poll(() => calls(page, "openDiff")).toEqual([expect.objectContaining({ promptId: "repair", uri: expect.stringContaining("calculator.py") })]);
+    await page.close();
+  });
+
+  test("what needs a key offers to set it, and an interrupted run goes on", async () => {
+    const failed = await open(`recording=failures&upTo=${endOf("failures", "auth")}`);
+    await failed.getByRole("button", { name: "Set key" }).click();
+    await expect.poll(() => calls(failed, "action")).toEqual([{ name: "setKey", argument: "scripted" }]);
+    await failed.close();
+    const page = await open("recording=recovery");
+    await log(page).getByText("Interrupted").waitFor();
+    await page.getByRole("button", { name: "Go on" }).click();
+    await expect.poll(() => calls(page, "goOn")).toHaveLength(1);
+    await page.close();
+  });
+
+  test("sub-agents are nested in the call that runs them", async () => {
+    const page = await open("recording=agents");
+    await page.getByRole("button", { name: /Sub-agents/ }).click();
+    await page.getByRole("button", { name: /list the tests/ }).last().click();
+    await page.getByRole("group", { name: /Sub-agent list the tests/ }).getByText("There are two tests.").waitFor();
+    await page.close();
+  });
+
+  test("of 2,000 messages only those in sight are in the page, and it begins at the end", async () => {
+    const page = await open("recording=big&snapshot=bare");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    expect(await fromEnd(page)).toBeLessThan(4);
+    expect(await page.getByRole("article").count()).toBeLessThan(40);
+    await page.close();
+  });
+
+  test("it follows what comes while the user is at its end", async () => {
+    const page = await open("recording=big&snapshot=bare");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    const events = streamed(400);
+    for (let at = 0; at < events.length; at += 20) await say(page, { type: "events", sessionId: "big", events: events.slice(at, at + 20) });
+    await page.locator('[data-message-id="s1"]').waitFor();
+    await expect.poll(() => fromEnd(page)).toBeLessThan(4);
+    expect(await page.getByRole("button", { name: "Jump to latest" }).count()).toBe(0);
+    await page.close();
+  });
+
+  test("it stays where the user reads while more comes, and a button leads to the end", async () => {
+    const page = await open("recording=big&snapshot=bare");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    await log(page).hover();
+    await page.mouse.wheel(0, -3000);
+    await page.getByRole("button", { name: "Jump to latest" }).waitFor();
+    await page.waitForFunction(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))));
+    const seen = () => page.evaluate(() => {
+      const box = document.querySelector(".scroll")!.getBoundingClientRect();
+      const found = document.elementFromPoint(box.x + 100, box.y + 200)?.closest("[data-message-id]");
+      return [found?.getAttribute("data-message-id"), Math.round(found?.getBoundingClientRect().y ?? 0)];
+    });
+    await expect.poll(async () => (await seen())[0]).toBeTruthy();
+    const before = await seen();
+    await say(page, { type: "events", sessionId: "big", events: streamed(200) });
+    await page.waitForFunction(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))));
+    expect(await seen()).toEqual(before);
+    await page.getByRole("button", { name: "Jump to latest" }).click();
+    await expect.poll(() => fromEnd(page)).toBeLessThan(4);
+    await page.close();
+  });
+
+  test("where the user was is where they are after a reload, and what they opened is open", async () => {
+    const page = await open("recording=big&snapshot=bare");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    await log(page).hover();
+    await page.mouse.wheel(0, -5000);
+    const first = () => page.evaluate(() => {
+      const top = document.querySelector(".scroll")!.getBoundingClientRect().y;
+      const row = [...document.querySelectorAll("[data-message-id]")].find((one) => one.getBoundingClientRect().bottom > top + 1);
+      return [row?.getAttribute("data-message-id"), Math.round((row?.getBoundingClientRect().y ?? 0) / 4)];
+    });
+    await expect.poll(() => page.evaluate(() => (JSON.parse(sessionStorage.getItem("state") ?? "{}") as { place?: unknown }).place)).toBeTruthy();
+    const before = await first();
+    await page.reload();
+    await page.getByRole("article").first().waitFor();
+    await expect.poll(first).toEqual(before);
+    expect(await page.evaluate(() => preview.calls[0])).toMatchObject({ call: "ready", params: { sessionId: "big" } });
+    await page.close();
+  });
+
+  test("a thought is folded, and open while it comes once the user wished it so", async () => {
+    const page = await open("recording=answer&upTo=12");
+    const thought = page.getByRole("button", { name: "Thinking" });
+    await thought.waitFor();
+    expect(await thought.getAttribute("aria-expanded")).toBe("false");
+    await thought.click();
+    await page.reload();
+    await page.getByRole("button", { name: "Thinking", expanded: true }).waitFor();
+    await page.close();
+  });
+});

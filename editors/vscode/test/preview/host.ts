@@ -1,0 +1,65 @@
+/**
+ * A host without VS Code: answers the view's calls out of a recording and plays its events. What the page is asked to
+ * show stands in its address: recording, speed (events per second; 0: all at once), upTo, theme.
+ */
+import type { FromView, Surroundings, ToView } from "../../src/shared/messages";
+import type { EventNotification, Session, SessionGetResult } from "../../src/shared/wire";
+
+declare global {
+  interface Window {
+    acquireVsCodeApi(): unknown;
+    /** For tests: what the view asked for, and a way to say something to it. */
+    preview: { calls: FromView[]; say(message: ToView): void; recording: Recording };
+  }
+}
+
+interface Recording { sessionId: string; events: EventNotification[]; snapshot: SessionGetResult }
+
+const wish = new URLSearchParams(location.search);
+const calls: FromView[] = [];
+const say = (message: ToView) => window.postMessage(message, "*");
+const loaded = fetch(`/fixtures/${wish.get("recording") ?? "demo"}.json`).then((answer) => answer.json() as Promise<Recording>);
+
+const surroundings: Surroundings = {
+  connection: { state: "ready", version: "0.1.0", program: "agentd" }, trusted: true,
+  folders: [{ uri: "file:///home/user/project/workspace", name: "workspace" }], folder: "file:///home/user/project/workspace",
+  models: [{ id: "scripted/demo", provider: "scripted", name: "demo", images: false, reasoning: false, efforts: [], available: true }],
+  defaultModel: "scripted/demo", modes: ["plan", "ask", "edit", "auto"], commands: [], problems: [], keys: [], reduceMotion: false,
+} as Surroundings;
+
+window.acquireVsCodeApi = () => ({
+  getState: () => JSON.parse(sessionStorage.getItem("state") ?? "null") as unknown,
+  setState: (state: unknown) => sessionStorage.setItem("state", JSON.stringify(state)),
+  postMessage: (message: FromView) => {
+    calls.push(message);
+    void answer(message);
+  },
+});
+
+async function answer(message: FromView): Promise<void> {
+  const recording = await loaded;
+  if (message.call === "ready") {
+    const session: Session = { ...recording.snapshot.session, state: "idle", seq: 0 };
+    const whole = wish.has("snapshot");
+    const snapshot = whole ? recording.snapshot : { ...recording.snapshot, session, messages: [], hasMore: false, pending: [], queue: [], todo: [], seq: 0 };
+    const history = whole && wish.get("snapshot") !== "bare" ? recording.events.filter((note) => note.seq !== undefined) : [];
+    say({ type: "answer", id: message.id, result: { surroundings, shown: { snapshot, history, changes: [] } } });
+    if (!whole) void play(recording);
+  } else if (message.call === "earlier") say({ type: "answer", id: message.id, result: { messages: [], hasMore: false } });
+  else say({ type: "answer", id: message.id, result: {} });
+}
+
+async function play(recording: Recording): Promise<void> {
+  const speed = Number(wish.get("speed") ?? 0);
+  const events = recording.events.slice(0, Number(wish.get("upTo") ?? Infinity));
+  const send = (some: EventNotification[]) => say({ type: "events", sessionId: recording.sessionId, events: some });
+  if (speed === 0) return send(events);
+  for (const event of events) {
+    send([event]);
+    await new Promise((resolve) => setTimeout(resolve, 1000 / speed));
+  }
+}
+
+void loaded.then((recording) => {
+  window.preview = { calls, say, recording };
+});
