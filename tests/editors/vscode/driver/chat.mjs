@@ -31,12 +31,8 @@ export class Chat {
     return this.frame.getByRole("button", { name, exact: true });
   }
 
-  async isShown() {
-    return this.window.page.locator(WEBVIEW).isVisible();
-  }
-
   async ready() {
-    await this.frame.locator("#app").waitFor({ state: "attached" });
+    await this.prompt.waitFor();
   }
 
   /** Types a prompt and sends it, once it can be sent. */
@@ -44,6 +40,11 @@ export class Chat {
     await this.prompt.fill(text);
     await until("the prompt can be sent", () => this.button("Send").isEnabled());
     await this.prompt.press("Enter");
+  }
+
+  /** Allows what is asked about, this once. */
+  async allow() {
+    await this.permission.getByRole("button", { name: "Allow once" }).first().click();
   }
 
   /** Waits until nothing runs. */

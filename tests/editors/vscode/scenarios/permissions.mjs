@@ -14,7 +14,7 @@ scenario("a question shows the whole command, and runs it once it is allowed", a
   const { chat } = await asking(stage, "touch made && echo 'made it'");
   await chat.permission.getByText("touch made && echo 'made it'").first().waitFor();
   expect(!existsSync(stage.path("made")), "the command ran before it was allowed");
-  await chat.permission.getByRole("button", { name: /^Allow/ }).first().click();
+  await chat.allow();
   await until("the command has run", () => existsSync(stage.path("made")));
   (await stage.model.asked()).ends("It is made.");
   await chat.shows("It is made.");
@@ -41,7 +41,7 @@ scenario("a question while the view is hidden is a notification, which answers i
   await window.hideChat();
   turn.calls("bash", { command: "touch made" }).ends();
   await window.notification("touch made").waitFor();
-  await window.answer("touch made", /^Allow/);
+  await window.follow("touch made", "Allow once");
   await until("the command has run", () => existsSync(stage.path("made")));
   (await stage.model.asked()).ends("It is made.");
   const shown = await window.chat();
