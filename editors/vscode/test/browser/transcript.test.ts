@@ -129,6 +129,33 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
     await page.close();
   });
 
+  test("who scrolls to the beginning gets what was before, and what they read stays where it is", async () => {
+    const page = await open("recording=big&snapshot=bare&page=60");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    await log(page).hover();
+    const drawn = () => page.waitForFunction(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))));
+    await log(page).evaluate((box) => { box.scrollTop = 2400; });
+    await drawn();
+    expect(await calls(page, "earlier")).toEqual([]);
+    const place = (id: string) => page.locator(`[data-message-id="${id}"]`).evaluate((one) => Math.round(one.getBoundingClientRect().y));
+    let [seen, before] = ["", 0];
+    while ((await calls(page, "earlier")).length === 0) {
+      seen = await page.evaluate(() => document.elementFromPoint(100, 250)!.closest("[data-message-id]")?.getAttribute("data-message-id") ?? "m1950");
+      before = await place(seen);
+      await page.mouse.wheel(0, -60);
+      await drawn();
+    }
+    await expect.poll(() => log(page).evaluate((box) => box.scrollTop)).toBeGreaterThan(3000);
+    await drawn();
+    expect(Math.abs((await place(seen)) - before - 60)).toBeLessThan(8);
+    await expect.poll(async () => {
+      await log(page).evaluate((box) => { box.scrollTop = 0; });
+      return page.locator('[data-message-id="m0"]').count();
+    }, { timeout: 30_000 }).toBe(1);
+    expect(await page.getByText("Loading earlier messages…").count()).toBe(0);
+    await page.close();
+  });
+
   test("where the user was is where they are after a reload, and what they opened is open", async () => {
     const page = await open("recording=big&snapshot=bare");
     await page.locator('[data-message-id="m1999"]').waitFor();

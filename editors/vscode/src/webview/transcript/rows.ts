@@ -16,6 +16,8 @@ interface Place { sessionId: string; key: string; offset: number }
 
 export interface Rows {
   items: VirtualItem[];
+  /** The first row in sight. */
+  top: number;
   atEnd: boolean;
   toEnd(): void;
   size: (element: HTMLElement | null) => void;
@@ -112,6 +114,7 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
 
   return {
     items,
+    top: rows.range?.startIndex ?? 0,
     atEnd: following.current,
     toEnd: useCallback(() => {
       following.current = true;

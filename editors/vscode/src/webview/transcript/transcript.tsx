@@ -19,12 +19,12 @@ export function Transcript() {
   const keys = useMemo(() => [...(view.hasMore ? ["earlier"] : []), ...shown.map((entry) => entry.id), ...(live ? ["live"] : [])], [shown, live, view.hasMore]);
   const rows = useRows(box, keys, view.session.sessionId);
   const before = view.hasMore ? 1 : 0;
-  const first = rows.items[0]?.index;
   useClicks(box);
-  // Who scrolls to the beginning wants what was before.
+  // Who comes near to the beginning wants what was before. (A first drawing is of the beginning, and then of the end.)
+  const isNear = rows.top <= 2;
   useEffect(() => {
-    if (view.hasMore && first === 0) void store.earlier();
-  }, [view.hasMore, first, view.oldest]);
+    if (view.hasMore && isNear && box.current!.scrollTop < 2 * box.current!.clientHeight) void store.earlier();
+  }, [view.hasMore, isNear, view.oldest]);
   return (
     <div class="transcript">
       <div class="scroll" ref={box} role="log" aria-label="Conversation" aria-live="off" tabIndex={0}>
