@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { FromView, ToView } from "../../src/shared/messages";
@@ -5,6 +7,7 @@ import { recording } from "../webview/recordings";
 import { fromEnd, hasBrowser, log, view } from "./page";
 import { big, streamed } from "./sessions";
 
+declare const axe: { run(where: Element, options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
 declare const preview: { calls: FromView[]; say(message: ToView): void };
 
 const say = (page: Page, message: unknown) => page.evaluate((what) => preview.say(what as ToView), message);
@@ -28,6 +31,18 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
   test("a screen reader is told an answer once it is there", async () => {
     const page = await open("recording=answer&speed=400");
     await page.getByRole("status").filter({ hasText: "The mean is computed with" }).waitFor({ state: "attached" });
+    await page.close();
+  });
+
+  test.each([["answer", "dark"], ["demo", "light"], ["failures", "contrast"], ["agents", "dark"], ["permissions", "light"]])("nothing in %s (%s) hinders those who use other means than their eyes and a mouse", async (name, theme) => {
+    const page = await open(`recording=${name}&theme=${theme}`);
+    await page.getByRole("article").first().waitFor();
+    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const found = await page.evaluate(async () => {
+      const { violations } = await axe.run(document.querySelector(".transcript")!, { rules: { region: { enabled: false } } });
+      return violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ").slice(0, 400)}`);
+    });
+    expect(found).toEqual([]);
     await page.close();
   });
 
