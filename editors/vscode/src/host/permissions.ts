@@ -116,8 +116,12 @@ export class Permissions implements vscode.Disposable {
   private showNotification(request: PermissionRequest): () => void {
     let hide: () => void = () => undefined;
     const hidden = new Promise<void>((resolve) => (hide = resolve));
-    const location = vscode.ProgressLocation.Notification;
-    void vscode.window.withProgress({ location, title: notificationText(request) }, () => hidden);
+    // One that can be cancelled is unfolded at once, so that all of the question and its answers are in sight.
+    const options = { location: vscode.ProgressLocation.Notification, title: notificationText(request), cancellable: true };
+    void vscode.window.withProgress(options, (_, token) => {
+      token.onCancellationRequested(hide);
+      return hidden;
+    });
     return hide;
   }
 

@@ -24,25 +24,27 @@ export class Chat {
 
   /** The prompts that wait. */
   get queue() {
-    return this.frame.getByRole("list", { name: "Queue" });
+    return this.frame.getByRole("region", { name: "Queue" });
   }
 
   button(name) {
     return this.frame.getByRole("button", { name, exact: true });
   }
 
-  async isShown() {
-    return this.window.page.locator(WEBVIEW).isVisible();
-  }
-
   async ready() {
-    await this.frame.locator("#app").waitFor({ state: "attached" });
+    await this.prompt.waitFor();
   }
 
-  /** Types a prompt and sends it. */
+  /** Types a prompt and sends it, once it can be sent. */
   async send(text) {
     await this.prompt.fill(text);
+    await until("the prompt can be sent", () => this.button("Send").isEnabled());
     await this.prompt.press("Enter");
+  }
+
+  /** Allows what is asked about, this once. */
+  async allow() {
+    await this.permission.getByRole("button", { name: "Allow once" }).first().click();
   }
 
   /** Waits until nothing runs. */

@@ -23,12 +23,16 @@ export class Window {
     await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
   }
 
-  /** Our view, opened by its icon where it does not stand open. */
+  /** Our view, brought to the front where it is not there. */
   async chat() {
+    const ours = this.page.locator('.activitybar .action-item:has(.action-label[aria-label^="agentd"])');
+    await until("our view is in front", async () => {
+      if (/\bchecked\b/.test(await ours.getAttribute("class"))) return true;
+      // While a window that was reloaded still brings it back, this may just have hidden it.
+      await ours.click({ timeout: 1000 });
+      return false;
+    });
     const chat = new Chat(this);
-    if (!(await chat.isShown())) {
-      await this.page.locator('.activitybar .action-label[aria-label^="agentd"]').click();
-    }
     await chat.ready();
     return chat;
   }
@@ -115,6 +119,11 @@ export class Window {
   /** A notification or a dialog of VS Code with a text in it. */
   notification(text) {
     return this.page.locator(".notification-toast, .monaco-dialog-box", { hasText: text });
+  }
+
+  /** Clicks a link in the notification with a text. */
+  async follow(text, link) {
+    await this.notification(text).getByText(link, { exact: true }).click();
   }
 
   async answer(text, button) {

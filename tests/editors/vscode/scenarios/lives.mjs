@@ -24,7 +24,7 @@ scenario("a window that is reloaded in the midst of a prompt shows all of it onc
   const chat = await window.chat();
   await once(chat, "Look around.");
   await once(chat, "I look.");
-  await chat.button("Continue").click();
+  await chat.button("Go on").click();
   const next = await stage.model.asked();
   expect(next.body.messages.filter(({ role }) => role === "user").length === 1, "the prompt was said again");
   next.ends("All is there.");
@@ -39,7 +39,7 @@ scenario("a daemon that is killed is told and started again, and the session goe
   process.kill(pid, "SIGKILL");
   await until("another daemon runs", () => stage.daemons().length === 1 && stage.daemons()[0] !== pid);
   await once(chat, "Look around.");
-  await chat.button("Continue").click();
+  await chat.button("Go on").click();
   (await stage.model.asked()).ends("All is there.");
   await once(chat, "All is there.");
   await chat.idle();

@@ -14,7 +14,7 @@ scenario("a question shows the whole command, and runs it once it is allowed", a
   const { chat } = await asking(stage, "touch made && echo 'made it'");
   await chat.permission.getByText("touch made && echo 'made it'").first().waitFor();
   expect(!existsSync(stage.path("made")), "the command ran before it was allowed");
-  await chat.permission.getByRole("button", { name: /^Allow/ }).first().click();
+  await chat.allow();
   await until("the command has run", () => existsSync(stage.path("made")));
   (await stage.model.asked()).ends("It is made.");
   await chat.shows("It is made.");
@@ -23,8 +23,9 @@ scenario("a question shows the whole command, and runs it once it is allowed", a
 
 scenario("a rejected command does not run, and the model is told why", async (stage) => {
   const { chat } = await asking(stage, "touch made");
-  await chat.permission.getByRole("textbox").fill("use make instead");
-  await chat.permission.getByRole("button", { name: /^Reject/ }).first().click();
+  await chat.permission.getByRole("button", { name: "Reject and say what to do instead…" }).click();
+  await chat.permission.getByRole("textbox", { name: "What to do instead" }).fill("use make instead");
+  await chat.button("Reject with this").click();
   const next = await stage.model.asked();
   expect(next.heard("tool").includes("use make instead"), `the model heard ${next.heard("tool")}`);
   next.ends("I use make.");
@@ -40,7 +41,7 @@ scenario("a question while the view is hidden is a notification, which answers i
   await window.hideChat();
   turn.calls("bash", { command: "touch made" }).ends();
   await window.notification("touch made").waitFor();
-  await window.answer("touch made", /^Allow/);
+  await window.follow("touch made", "Allow once");
   await until("the command has run", () => existsSync(stage.path("made")));
   (await stage.model.asked()).ends("It is made.");
   const shown = await window.chat();
