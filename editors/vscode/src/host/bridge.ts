@@ -56,10 +56,10 @@ export class Bridge implements vscode.WebviewViewProvider, vscode.Disposable {
     this.send(this.view, message);
   }
 
-  /** Brings the chat to the front, its field in focus. */
-  async reveal(): Promise<void> {
-    await vscode.commands.executeCommand(`${VIEW}.focus`);
-    this.post({ type: "focus" });
+  /** Brings the chat to the front: its field in focus, or the focus where it is. */
+  async reveal(where: "focus" | "beside" = "focus"): Promise<void> {
+    await vscode.commands.executeCommand(`${VIEW}.focus`, { preserveFocus: where === "beside" });
+    if (where === "focus") this.post({ type: "focus" });
   }
 
   dispose(): void {

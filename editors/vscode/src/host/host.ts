@@ -48,7 +48,7 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
   const bridge = new Bridge(context.extensionUri, log);
   const post = bridge.post.bind(bridge);
   const setup = new Setup(context, log, scratch.fsPath);
-  const commandPrompts = new CommandPrompts((sessionId) => void show(sessionId));
+  const commandPrompts = new CommandPrompts(() => editing.tellFocus(), (sessionId) => void show(sessionId, "beside"));
 
   const daemon: DaemonClient = new DaemonClient({
     log, cwd: scratch.fsPath, find: () => setup.find(),
@@ -70,8 +70,8 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
   const others = new Others(events, post, () => shown.id);
   const surroundings = new SurroundingsRoom({ daemon, folders, choices, keys: () => keys.providers, post, log });
   /** Brings a session to the front: the chat, and the session in it. */
-  const show: (sessionId: string) => Promise<void> = async (sessionId: string): Promise<void> => {
-    await bridge.reveal();
+  const show = async (sessionId: string, where?: "focus" | "beside"): Promise<void> => {
+    await bridge.reveal(where);
     if (shown.id === sessionId) return;
     try {
       post({ type: "session", shown: await shown.open(sessionId) });

@@ -18,13 +18,14 @@ export class CommandPrompts {
   /** Prompts that have ended, and whose answer the daemon is about to show by other means. */
   private ended = 0;
 
-  /** `opened`: a prompt was begun in this session. */
-  constructor(private readonly opened: (sessionId: string) => void) {}
+  /** `before`: a command is about to be sent, which may begin a prompt; `opened`: one was begun in this session. */
+  constructor(private readonly before: () => void, private readonly opened: (sessionId: string) => void) {}
 
   get middleware(): Middleware {
     return {
       executeCommand: async (command, args, next) => {
         if (command === SHOW_TRANSCRIPT) this.asked++;
+        this.before();
         try {
           const result = (await next(command, args)) as { sessionId?: unknown; promptId?: unknown } | null | undefined;
           if (typeof result?.sessionId === "string" && typeof result.promptId === "string") {

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { FromView, ToView } from "../../src/shared/messages";
@@ -5,6 +7,7 @@ import { recording } from "../webview/recordings";
 import { fromEnd, hasBrowser, log, view } from "./page";
 import { big, streamed } from "./sessions";
 
+declare const axe: { run(where: Element, options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
 declare const preview: { calls: FromView[]; say(message: ToView): void };
 
 const say = (page: Page, message: unknown) => page.evaluate((what) => preview.say(what as ToView), message);
@@ -28,6 +31,18 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
   test("a screen reader is told an answer once it is there", async () => {
     const page = await open("recording=answer&speed=400");
     await page.getByRole("status").filter({ hasText: "The mean is computed with" }).waitFor({ state: "attached" });
+    await page.close();
+  });
+
+  test.each([["answer", "dark"], ["demo", "light"], ["failures", "contrast"], ["agents", "dark"], ["permissions", "light"]])("nothing in %s (%s) hinders those who use other means than their eyes and a mouse", async (name, theme) => {
+    const page = await open(`recording=${name}&theme=${theme}`);
+    await page.getByRole("article").first().waitFor();
+    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const found = await page.evaluate(async () => {
+      const { violations } = await axe.run(document.querySelector(".transcript")!, { rules: { region: { enabled: false } } });
+      return violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ").slice(0, 400)}`);
+    });
+    expect(found).toEqual([]);
     await page.close();
   });
 
@@ -126,6 +141,33 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
     expect(await seen()).toEqual(before);
     await page.getByRole("button", { name: "Jump to latest" }).click();
     await expect.poll(() => fromEnd(page)).toBeLessThan(4);
+    await page.close();
+  });
+
+  test("who scrolls to the beginning gets what was before, and what they read stays where it is", async () => {
+    const page = await open("recording=big&snapshot=bare&page=60");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    await log(page).hover();
+    const drawn = () => page.waitForFunction(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))));
+    await log(page).evaluate((box) => { box.scrollTop = 2400; });
+    await drawn();
+    expect(await calls(page, "earlier")).toEqual([]);
+    const place = (id: string) => page.locator(`[data-message-id="${id}"]`).evaluate((one) => Math.round(one.getBoundingClientRect().y));
+    let [seen, before] = ["", 0];
+    while ((await calls(page, "earlier")).length === 0) {
+      seen = await page.evaluate(() => document.elementFromPoint(100, 250)!.closest("[data-message-id]")?.getAttribute("data-message-id") ?? "m1950");
+      before = await place(seen);
+      await page.mouse.wheel(0, -60);
+      await drawn();
+    }
+    await expect.poll(() => log(page).evaluate((box) => box.scrollTop)).toBeGreaterThan(3000);
+    await drawn();
+    expect(Math.abs((await place(seen)) - before - 60)).toBeLessThan(8);
+    await expect.poll(async () => {
+      await log(page).evaluate((box) => { box.scrollTop = 0; });
+      return page.locator('[data-message-id="m0"]').count();
+    }, { timeout: 30_000 }).toBe(1);
+    expect(await page.getByText("Loading earlier messages…").count()).toBe(0);
     await page.close();
   });
 

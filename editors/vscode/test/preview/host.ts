@@ -1,6 +1,7 @@
 /**
  * A host without VS Code: answers the view's calls out of a recording and plays its events. What the page is asked to
- * show stands in its address: recording, speed (events per second; 0: all at once), upTo, theme.
+ * show stands in its address: recording, speed (events per second; 0: all at once), upTo (so many events), theme,
+ * snapshot (begin with the whole session; `bare`: without its events), page (so many messages at a time).
  */
 import type { FromView, Surroundings, ToView } from "../../src/shared/messages";
 import type { EventNotification, Session, SessionGetResult } from "../../src/shared/wire";
@@ -16,6 +17,7 @@ declare global {
 interface Recording { sessionId: string; events: EventNotification[]; snapshot: SessionGetResult }
 
 const wish = new URLSearchParams(location.search);
+const size = Number(wish.get("page") ?? Infinity);
 const calls: FromView[] = [];
 const say = (message: ToView) => window.postMessage(message, "*");
 const loaded = fetch(`/fixtures/${wish.get("recording") ?? "demo"}.json`).then((answer) => answer.json() as Promise<Recording>);
@@ -41,12 +43,19 @@ async function answer(message: FromView): Promise<void> {
   if (message.call === "ready") {
     const session: Session = { ...recording.snapshot.session, state: "idle", seq: 0 };
     const whole = wish.has("snapshot");
-    const snapshot = whole ? recording.snapshot : { ...recording.snapshot, session, messages: [], hasMore: false, pending: [], queue: [], todo: [], seq: 0 };
+    const first = Math.max(0, recording.snapshot.messages.length - size);
+    const snapshot = whole ? { ...recording.snapshot, messages: recording.snapshot.messages.slice(first), hasMore: first > 0 } : { ...recording.snapshot, session, messages: [], hasMore: false, pending: [], queue: [], todo: [], seq: 0 };
     const history = whole && wish.get("snapshot") !== "bare" ? recording.events.filter((note) => note.seq !== undefined) : [];
     say({ type: "answer", id: message.id, result: { surroundings, shown: { snapshot, history, changes: [] } } });
     if (!whole) void play(recording);
-  } else if (message.call === "earlier") say({ type: "answer", id: message.id, result: { messages: [], hasMore: false } });
+  } else if (message.call === "earlier") say({ type: "answer", id: message.id, result: earlier(recording, message.params.before) });
   else say({ type: "answer", id: message.id, result: {} });
+}
+
+function earlier({ snapshot: { messages } }: Recording, before: string) {
+  const end = messages.findIndex((message) => message.messageId === before);
+  const start = Math.max(0, end - size);
+  return { messages: messages.slice(start, end), hasMore: start > 0 };
 }
 
 async function play(recording: Recording): Promise<void> {

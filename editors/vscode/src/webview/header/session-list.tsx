@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Session } from "../../shared/wire";
 import { useStore } from "../model/store";
 import { fileName } from "../transcript/words";
@@ -15,9 +15,9 @@ export function SessionList({ onDone }: { onDone(): void }) {
   const { sessions, loading, more, error } = listing.state.value;
   const shown = store.session.value?.session.sessionId;
   const states = new Map(store.others.value.map((one) => [one.sessionId, one.state]));
+  useLayoutEffect(() => self.current?.querySelector("input")?.focus({ preventScroll: true }), []);
   useEffect(() => {
     listing.find("");
-    self.current?.querySelector("input")?.focus();
     return () => listing.close();
   }, [listing]);
 
@@ -111,7 +111,7 @@ function Line({ session, state, time, shown, folders, onOpen, onRename, onFork, 
 function Rename({ session, onDone }: { session: Session; onDone(title: string | null): Promise<void> }) {
   const [title, setTitle] = useState(session.title);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.select(), []);
+  useLayoutEffect(() => input.current?.select(), []);
   return (
     <input ref={input} type="text" class="rename" aria-label="Title" maxLength={200} value={title} onInput={(event) => setTitle(event.currentTarget.value)} onKeyDown={(event) => {
       if (event.key === "Enter") void onDone(title.trim() && title.trim() !== session.title ? title.trim() : null);

@@ -7,24 +7,24 @@ import type { Entry, SessionView } from "../model/view";
 import { titleOf } from "./tool-title";
 
 const LONGEST = 600;
+const SAID_MS = 2_000;
 
 export function Announcer({ view }: { view: SessionView }) {
-  const [words, setWords] = useState("");
+  const [words, setWords] = useState<{ id: number; text: string }[]>([]);
   const told = useRef<{ entries: readonly Entry[]; state: string }>({ entries: view.entries, state: view.state });
+  const last = useRef(0);
   useEffect(() => {
     const before = told.current;
     told.current = { entries: view.entries, state: view.state };
     const said = before.entries === view.entries ? [] : news(before.entries, view.entries);
     if (before.state === "idle" && view.state !== "idle") said.unshift("agentd is working");
-    if (said.length > 0) setWords(said.join(". "));
+    if (said.length === 0) return;
+    const id = ++last.current;
+    setWords((all) => [...all, { id, text: said.join(". ") }]);
+    // What was said is said: who reads the page by hand shall not meet it twice.
+    setTimeout(() => setWords((all) => all.filter((one) => one.id !== id)), SAID_MS);
   }, [view.entries, view.state]);
-  // What was said is said: who reads the page by hand shall not meet it twice.
-  useEffect(() => {
-    if (words === "") return;
-    const timer = setTimeout(() => setWords(""), 1500);
-    return () => clearTimeout(timer);
-  }, [words]);
-  return <div class="visually-hidden" role="status" aria-live="polite">{words}</div>;
+  return <div class="visually-hidden" role="status" aria-live="polite">{words.map(({ id, text }) => <p key={id}>{text}</p>)}</div>;
 }
 
 function news(before: readonly Entry[], after: readonly Entry[]): string[] {

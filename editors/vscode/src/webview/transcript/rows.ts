@@ -11,11 +11,15 @@ import { useStore } from "../model/store";
 const NEAR = 32;
 const ESTIMATE = 96;
 
+const estimateSize = () => ESTIMATE;
+
 /** Where the user was: the row at the top, and how far it is scrolled out. Null: at the end. */
 interface Place { sessionId: string; key: string; offset: number }
 
 export interface Rows {
   items: VirtualItem[];
+  /** The first row in sight. */
+  top: number;
   atEnd: boolean;
   toEnd(): void;
   size: (element: HTMLElement | null) => void;
@@ -34,11 +38,13 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
   const grow = () => {
     if (size.current) size.current.style.height = `${made.current!.getTotalSize()}px`;
   };
+  // Another function means other rows to the library: then it looks at all of them again.
+  const getItemKey = useCallback((index: number) => keys[index] ?? index, [keys]);
   const options = {
     count: keys.length,
     getScrollElement: () => box.current,
-    estimateSize: () => ESTIMATE,
-    getItemKey: (index: number) => keys[index] ?? index,
+    estimateSize,
+    getItemKey,
     scrollToFn: elementScroll,
     observeElementRect,
     observeElementOffset,
@@ -112,6 +118,7 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
 
   return {
     items,
+    top: rows.range?.startIndex ?? 0,
     atEnd: following.current,
     toEnd: useCallback(() => {
       following.current = true;

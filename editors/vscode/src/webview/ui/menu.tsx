@@ -1,6 +1,6 @@
 /** A button that opens a menu of actions. */
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icon";
 import { Popup } from "./popup";
 
@@ -55,7 +55,7 @@ export function MenuButton({ label, items, children, class: more = "", title = l
 function Menu({ label, items, onDone }: { label: string; items: readonly MenuItem[]; onDone(): void }) {
   const list = useRef<HTMLDivElement>(null);
   const buttons = () => [...list.current!.querySelectorAll<HTMLButtonElement>("button:not(:disabled)")];
-  useEffect(() => buttons()[0]?.focus(), []);
+  useLayoutEffect(() => buttons()[0]?.focus({ preventScroll: true }), []);
 
   function move(event: KeyboardEvent) {
     const all = buttons();

@@ -59,6 +59,7 @@ export function Popup({ anchor, onClose, children, class: more = "", align = "st
     if (!document.activeElement || document.activeElement === document.body) anchor.current?.focus();
   }, [anchor]);
 
+  // Until it is measured it is there but not seen: what is in it can take the focus at once.
   const { left, top, bottom, maxHeight, maxWidth } = place ?? { left: 0, top: 0, maxHeight: innerHeight, maxWidth: innerWidth };
   const px = (value: number | undefined) => (value === undefined ? "auto" : `${value}px`);
   return (
@@ -67,7 +68,7 @@ export function Popup({ anchor, onClose, children, class: more = "", align = "st
       class={`popup ${more}`}
       role={role}
       aria-label={label}
-      style={{ left: px(left), top: px(top), bottom: px(bottom), maxHeight: px(maxHeight), maxWidth: px(maxWidth), visibility: place ? "visible" : "hidden" }}
+      style={{ left: px(left), top: px(top), bottom: px(bottom), maxHeight: px(maxHeight), maxWidth: px(maxWidth), opacity: place ? 1 : 0 }}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
         event.stopPropagation();

@@ -1,6 +1,6 @@
 /** A combobox that shows what is chosen and opens a list to choose from, with a filter where the list may be long. */
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { filter } from "../composer/matching";
 import { Icon } from "./icon";
 import { Popup } from "./popup";
@@ -75,7 +75,7 @@ function Choices({ id, label, options, value, onPick, onDone, filtered, empty, f
   const at = Math.min(active, shown.length - 1);
   const keys = useRef<HTMLElement>(null);
   const list = useRef<HTMLDivElement>(null);
-  useEffect(() => keys.current?.focus(), []);
+  useLayoutEffect(() => keys.current?.focus({ preventScroll: true }), []);
   useLayoutEffect(() => list.current?.querySelector(".active")?.scrollIntoView({ block: "nearest" }), [at, query]);
 
   function pick(option: Option | undefined) {
