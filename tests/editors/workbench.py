@@ -18,7 +18,7 @@ from editors.places import HERE, Place, editor
 
 VERSIONS = ("1.100", "1.139")
 START_SECONDS = 60.0
-ANSWER_SECONDS = 300.0
+ANSWER_SECONDS = 400.0
 """The driver has deadlines of its own, which are shorter."""
 END_SECONDS = 10.0
 

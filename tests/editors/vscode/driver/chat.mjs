@@ -59,6 +59,22 @@ export class Chat {
     await this.frame.getByRole("option", { name }).click();
   }
 
+  /** What axe-core finds in the view that is serious or worse: `[{id, impact, help, where: [html]}]`. */
+  async faults() {
+    const frame = await (await this.frame.locator("#app").elementHandle()).ownerFrame();
+    await frame.evaluate(this.window.axe);
+    const { violations } = await frame.evaluate(async () => {
+      // The view lets VS Code's side bar through, which axe-core, inside of it, takes for white.
+      const { style } = document.documentElement;
+      style.background = "var(--vscode-sideBar-background)";
+      const found = await window.axe.run(document, { resultTypes: ["violations"] });
+      style.background = "";
+      return found;
+    });
+    return violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).map(({ id, impact, help, nodes }) =>
+      ({ id, impact, help, where: nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`) }));
+  }
+
   async text() {
     return this.log.innerText();
   }

@@ -2,7 +2,7 @@
 import { within } from "./until.mjs";
 
 const MARK = "in-host test: ";
-const SECONDS = 240;
+const SECONDS = 360;
 
 /** Runs all; gives `{results: [{name, ok, error?}], log}`. */
 export async function inHost(house, { extension, tests, workspace }) {

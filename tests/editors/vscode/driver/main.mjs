@@ -4,7 +4,7 @@
  */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { tmpdir } from "node:os";
 import { inHost } from "./inhost.mjs";
@@ -13,11 +13,12 @@ import { scenarios } from "./scenario.mjs";
 import { Stage } from "./stage.mjs";
 import { within } from "./until.mjs";
 
-const SCENARIO_SECONDS = 90;
-const ACTION_MS = 30000;
+const SCENARIO_SECONDS = 180;
+const ACTION_MS = 45000;
 
 const places = JSON.parse(process.env.AGENTD_DRIVE);
-const { chromium } = createRequire(`${places.modules}/`)("playwright-core");
+const modules = createRequire(`${places.modules}/`);
+const { chromium } = modules("playwright-core");
 
 async function play(house, { play: name, module, folder }) {
   await import(new URL(`../scenarios/${module}`, import.meta.url));
@@ -44,7 +45,8 @@ function stopped(pid) {
 
 const profile = mkdtempSync(join(tmpdir(), "agentd-chromium-"));
 const model = new Model();
-const house = { ...places, model, modelUrl: await model.start() };
+const axe = readFileSync(modules.resolve("axe-core/axe.min.js"), "utf8");
+const house = { ...places, model, modelUrl: await model.start(), axe };
 house.browser = await chromium.launchPersistentContext(profile, {
   executablePath: places.browser,
   headless: true,

@@ -9,7 +9,7 @@ export class Stage {
   #windows = [];
   #said = [];
 
-  /** `house`: {browser, server: {url, pid, data, config}, model, modelUrl}; `folder` is this scenario's own. */
+  /** `house`: {browser, server: {url, pid, data, config}, model, modelUrl, axe}; `folder` is this scenario's own. */
   constructor(house, folder) {
     this.#house = house;
     this.folder = folder;
@@ -67,9 +67,7 @@ export class Stage {
    */
   async open({ files = {}, settings = {}, trusted = true, workspace = this.path() } = {}) {
     this.write(files);
-    const user = join(this.#house.server.data, "User", "settings.json");
-    mkdirSync(dirname(user), { recursive: true });
-    writeFileSync(user, JSON.stringify({
+    writeFileSync(join(this.#house.server.data, "User", "settings.json"), JSON.stringify({
       "security.workspace.trust.enabled": !trusted,
       "security.workspace.trust.startupPrompt": "never",
       ...settings,
@@ -80,7 +78,7 @@ export class Stage {
     page.on("console", (message) => this.#said.push(`${message.type()}: ${message.text()}`));
     page.on("pageerror", (error) => this.#said.push(`error: ${error.stack}`));
     page.on("dialog", (dialog) => dialog.accept().catch(() => undefined));
-    const window = new Window(page, url);
+    const window = new Window(page, url, this.#house.axe);
     this.#windows.push(window);
     await window.load();
     return window;

@@ -1,6 +1,6 @@
 /** Waiting for conditions, each with a deadline. */
 
-export const SECONDS = 30;
+export const SECONDS = 45;
 
 const POLL_MS = 25;
 

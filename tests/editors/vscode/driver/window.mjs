@@ -2,10 +2,14 @@
 import { Chat } from "./chat.mjs";
 import { until } from "./until.mjs";
 
+const QUICK_INPUT = ".quick-input-widget input[type=text]";
+
 export class Window {
-  constructor(page, url) {
+  /** `axe`: the text of axe-core. */
+  constructor(page, url, axe) {
     this.page = page;
     this.url = url;
+    this.axe = axe;
   }
 
   /** Loads the window; again, where it was loaded already. */
@@ -39,28 +43,36 @@ export class Window {
 
   /** Opens a file of the workspace by its name. */
   async openFile(name) {
-    await this.#quickOpen(name, name);
+    await this.#pick(name, name);
     await this.editor(name).locator(".view-line").first().waitFor();
-    return this.editor(name);
   }
 
   /** Runs a command by its title in the palette. */
   async command(title) {
-    await this.#quickOpen(`>${title}`, title);
+    await this.#pick(`>${title}`, title);
+    await this.page.locator(QUICK_INPUT).waitFor({ state: "hidden" });
   }
 
-  async #quickOpen(typed, label) {
+  /** Chooses a colour theme by its label; the view follows in its own time. */
+  async theme(label) {
+    await this.#pick(">Preferences: Color Theme", "Preferences: Color Theme");
+    const input = this.page.locator(QUICK_INPUT);
+    await until("the themes are offered", async () => (await input.getAttribute("placeholder"))?.includes("Theme"));
+    await this.#pick(label, label, false);
+    await input.waitFor({ state: "hidden" });
+  }
+
+  /** Types into the palette, which it opens where it may, and takes what is offered with a label. */
+  async #pick(typed, label, mayOpen = true) {
     const { page } = this;
-    const input = page.locator(".quick-input-widget input");
+    const input = page.locator(QUICK_INPUT);
+    const row = page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first();
     await until(`the palette offers ${label}`, async () => {
-      if (!(await input.isVisible())) await page.keyboard.press("F1");
+      if (mayOpen && !(await input.isVisible())) await page.keyboard.press("F1");
       await input.fill(typed, { timeout: 1000 });
-      const row = page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first();
-      await row.waitFor({ timeout: 2000 });
-      await row.click({ timeout: 1000 });
+      await row.click({ timeout: 2000 });
       return true;
     });
-    await input.waitFor({ state: "hidden" });
   }
 
   /** The editor that shows a file. */
