@@ -1,5 +1,7 @@
 /** The extension host's rooms, put together. */
 import * as vscode from "vscode";
+import type { ToView } from "../shared/messages";
+import type { Session } from "../shared/wire";
 import { Bridge } from "./bridge";
 import { chatHandlers } from "./chat";
 import { DaemonClient } from "./client";
@@ -14,7 +16,7 @@ import { Others } from "./others";
 import { Permissions } from "./permissions";
 import { sessionHandlers } from "./sessions";
 import { Choices } from "./settings";
-import { Setup } from "./setup";
+import { Setup, told } from "./setup";
 import { ShownSession } from "./shown";
 import { SurroundingsRoom } from "./surroundings";
 import { followTrace, untilClosed } from "./trace";
@@ -64,7 +66,7 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
   });
   const shown = new ShownSession({
     client: daemon, events, post, changes: (snapshot) => editing.shown(snapshot), memory: context.workspaceState,
-    tell: (message) => log.warn(message),
+    tell: (message) => log.warn(message), held: (session) => void offerFork(session, handlers, post),
   });
   const keys: Keys = new Keys(context.secrets, daemon, log);
   const others = new Others(events, post, () => shown.id);
@@ -146,4 +148,14 @@ function showMessage({ type, message }: { type: number; message: string }): void
   if (type === 1) void vscode.window.showErrorMessage(message);
   else if (type === 2) void vscode.window.showWarningMessage(message);
   else void vscode.window.showInformationMessage(message);
+}
+
+/** The way out for a session that another window or program has. */
+async function offerFork(session: Session, handlers: Handlers, post: (message: ToView) => void): Promise<void> {
+  const owner = session.lockedBy === undefined ? "another program" : `process ${session.lockedBy}`;
+  const fork = "Fork";
+  const answer = await vscode.window.showInformationMessage(
+    `The session "${session.title}" is in use elsewhere (${owner}). It can be read here; to go on here as well, fork it.`, fork,
+  );
+  if (answer === fork) await told(async () => post({ type: "session", shown: await handlers.fork({ sessionId: session.sessionId }) }));
 }

@@ -13,6 +13,10 @@ const KEPT = "shown";
 /** So many of the last events are told with a session: about those of the messages in its snapshot. */
 const HISTORY = 1000;
 const HISTORY_LEAST = 60;
+/** A session that is held is looked at so often: its daemon may be one that is just ending (the window was reloaded). */
+const HELD_MS = 500;
+const HELD_LATER_MS = 5_000;
+const HELD_TOLD_AFTER = 12;
 
 export interface ShownParts {
   client: Wire;
@@ -23,6 +27,8 @@ export interface ShownParts {
   /** Tells the user something that no view may be there to show. */
   tell(message: string): void;
   memory: Memento;
+  /** Another process has had the shown session for a while: the user may want a way out. */
+  held(session: Session): void;
 }
 
 /** A session as it was read. */
@@ -46,6 +52,7 @@ export class ShownSession implements Disposable {
   private current: Current | null = null;
   private batch: EventNotification[] = [];
   private timer: NodeJS.Timeout | null = null;
+  private heldTimer: NodeJS.Timeout | null = null;
   /** Each change of what is shown has a number, so that the user's last one counts. */
   private number = 0;
   private readonly sources: Disposable[];
@@ -141,6 +148,7 @@ export class ShownSession implements Disposable {
 
   dispose(): void {
     if (this.timer !== null) clearTimeout(this.timer);
+    if (this.heldTimer !== null) clearTimeout(this.heldTimer);
     for (const source of this.sources) source.dispose();
   }
 
@@ -195,10 +203,36 @@ export class ShownSession implements Disposable {
     this.change({ id, held, reading: false, untold: false });
     this.parts.events.known(id, snapshot.seq);
     for (const introduced of this.parts.events.introductions(id)) this.take(introduced);
+    if (held) this.waitForHeld(snapshot.session, this.number, 1);
     return { snapshot, ...(history.length > 0 ? { history } : {}), changes: this.parts.changes(snapshot) };
   }
 
+  /** Goes on with a session as soon as the process that has it lets go. */
+  private waitForHeld(session: Session, number: number, tries: number): void {
+    if (tries === HELD_TOLD_AFTER) this.parts.held(session);
+    this.heldTimer = setTimeout(() => void this.lookAtHeld(session, number, tries), tries < HELD_TOLD_AFTER ? HELD_MS : HELD_LATER_MS);
+  }
+
+  private async lookAtHeld(session: Session, number: number, tries: number): Promise<void> {
+    const isOver = () => number !== this.number || this.current?.held !== true;
+    if (isOver()) return;
+    try {
+      const now = await this.get(session.sessionId, 1);
+      if (isOver()) return;
+      if (now.session.lockedBy === undefined) {
+        const read = await this.read(session.sessionId);
+        if (isOver()) return;
+        if (!read.held) return this.parts.post({ type: "session", shown: this.show(read) });
+      }
+    } catch (error) {
+      if (toCallError(error).kind === "sessionNotFound") return this.clear();
+    }
+    if (!isOver()) this.waitForHeld(session, number, tries + 1);
+  }
+
   private change(current: Current | null): void {
+    if (this.heldTimer !== null) clearTimeout(this.heldTimer);
+    this.heldTimer = null;
     this.batch = []; // of the one before, or part of the snapshot
     this.current = current;
     void this.parts.memory.update(KEPT, current?.id ?? null);

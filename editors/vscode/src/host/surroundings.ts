@@ -5,9 +5,10 @@ import type { CommandsResult, Mode, ModelsResult, ModelInfo, StatusResult } from
 import type { Daemon } from "./daemon";
 import type { Folders } from "./folders";
 import { toCallError } from "./handlers";
-import { setting, type Choices } from "./settings";
+import type { Choices } from "./settings";
 
-const MODES: Mode[] = ["plan", "ask", "edit", "auto", "full"];
+/** Until agentd has told which can be chosen. */
+const MODES: Mode[] = ["plan", "ask", "edit"];
 const MODES_UNTRUSTED: Mode[] = ["plan", "ask"];
 
 export interface SurroundingsParts {
@@ -46,8 +47,8 @@ export class SurroundingsRoom implements vscode.Disposable {
   get now(): Surroundings {
     const { daemon, folders, choices } = this.parts;
     const trusted = vscode.workspace.isTrusted;
-    const sandbox = this.status?.sandbox?.backend;
-    const modes = trusted ? MODES.filter((mode) => mode !== "auto" || sandbox !== "none") : MODES_UNTRUSTED;
+    const possible = this.status?.modes ?? MODES;
+    const modes = trusted ? possible : possible.filter((mode) => MODES_UNTRUSTED.includes(mode));
     return {
       connection: daemon.connection,
       trusted,
@@ -66,9 +67,9 @@ export class SurroundingsRoom implements vscode.Disposable {
     };
   }
 
-  /** What a new session begins with: the user's choice, or the setting's. */
+  /** What a new session begins with: the user's choice, or what settings and configuration say. */
   private defaultMode(modes: Mode[]): Mode {
-    const wanted = this.parts.choices.forNew.mode ?? (setting("mode") as Mode | undefined);
+    const wanted = this.parts.choices.forNew.mode ?? this.status?.mode;
     return wanted !== undefined && modes.includes(wanted) ? wanted : "ask";
   }
 

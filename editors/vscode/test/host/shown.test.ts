@@ -18,6 +18,7 @@ beforeEach(() => {
   const memory = { get: (_: string, other: unknown) => other, update: async () => undefined, keys: () => [] };
   shown = new ShownSession({
     client: daemon, events, post: (message) => posted.push(message), changes: () => [], tell: (text) => told.push(text), memory: memory as never,
+    held: (session) => told.push(`held: ${session.sessionId}`),
   });
 });
 afterEach(() => void vi.useRealTimers());
@@ -118,6 +119,26 @@ test("a session that another process holds is shown as it can be read", async ()
   (await daemon.next("agentd/session/get")).answer(snapshot("s", 3));
   expect((await opening).snapshot.seq).toBe(3);
   expect(shown.isHeld).toBe(true);
+});
+
+test("a session that another process lets go is gone on with, and where it does not the user is told once", async () => {
+  const opening = shown.open("s");
+  (await daemon.next("agentd/session/get")).answer({ seq: 3 });
+  (await daemon.next("agentd/session/attach")).fail(Object.assign(new Error("held"), { data: { kind: "sessionLocked" } }));
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 3));
+  await opening;
+  for (let look = 0; look < 14; look++) {
+    await vi.advanceTimersByTimeAsync(5000);
+    (await daemon.next("agentd/session/get")).answer({ session: { sessionId: "s", lockedBy: 7 }, seq: 3 });
+    await vi.advanceTimersByTimeAsync(0);
+  }
+  expect(told).toEqual(["held: s"]);
+  await vi.advanceTimersByTimeAsync(5000);
+  (await daemon.next("agentd/session/get")).answer({ session: { sessionId: "s" }, seq: 4 });
+  await readOf("s", 4);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(posted).toMatchObject([{ type: "session", shown: { snapshot: { seq: 4 } } }]);
+  expect(shown.isHeld).toBe(false);
 });
 
 test("a session that is gone after a restart is shown no more", async () => {

@@ -38,9 +38,9 @@ export enum ProgressLocation { SourceControl = 1, Window = 10, Notification = 15
 /** What notifications show at the moment. */
 export const notifications: string[] = [];
 export const window = {
-  async withProgress(options: { title: string }, work: () => Promise<void>): Promise<void> {
+  async withProgress(options: { title: string }, work: (progress: object, token: object) => Promise<void>): Promise<void> {
     notifications.push(options.title);
-    await work();
+    await work({}, new CancellationTokenSource().token);
     notifications.splice(notifications.indexOf(options.title), 1);
   },
 };

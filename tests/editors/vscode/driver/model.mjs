@@ -10,9 +10,10 @@ class Turn {
   #response;
   #calls = 0;
 
-  constructor(body, response) {
-    /** The request's body. */
+  constructor(body, response, headers) {
+    /** The request's body and headers. */
     this.body = body;
+    this.headers = headers;
     this.#response = response;
     /** Settles when the daemon has hung up, before or after the end. */
     this.hungUp = new Promise((done) => response.on("close", done));
@@ -102,7 +103,7 @@ export class Model {
       response.end(JSON.stringify({ object: "list", data: [{ id: "live", object: "model" }] }));
       return;
     }
-    const turn = new Turn(JSON.parse(text), response);
+    const turn = new Turn(JSON.parse(text), response, request.headers);
     const taker = this.#asked.shift();
     if (taker) taker(turn);
     else this.#waiting.push(turn);

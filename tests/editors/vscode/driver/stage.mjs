@@ -1,5 +1,5 @@
 /** What a scenario plays on: workspaces, windows of one server of VS Code, and a model. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { daemons, hosts } from "./processes.mjs";
 import { until } from "./until.mjs";
@@ -63,10 +63,11 @@ export class Stage {
   /**
    * Opens a window on the workspace, with these files in it and these settings of the user. With `trusted` the
    * question of trust is not asked; without, VS Code opens in Restricted Mode. `workspace` names another folder or
-   * a .code-workspace file.
+   * a .code-workspace file, `machine` are settings of the machine for this scenario.
    */
-  async open({ files = {}, settings = {}, trusted = true, workspace = this.path() } = {}) {
+  async open({ files = {}, settings = {}, trusted = true, workspace = this.path(), machine = {} } = {}) {
     this.write(files);
+    this.#setMachine(machine);
     writeFileSync(join(this.#house.server.data, "User", "settings.json"), JSON.stringify({
       "security.workspace.trust.enabled": !trusted,
       "security.workspace.trust.startupPrompt": "never",
@@ -82,6 +83,26 @@ export class Stage {
     this.#windows.push(window);
     await window.load();
     return window;
+  }
+
+  #machine = null;
+
+  #setMachine(settings) {
+    const path = join(this.#house.server.data, "Machine", "settings.json");
+    this.#machine ??= readFileSync(path, "utf8");
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(this.#machine), ...settings }));
+  }
+
+  /** The command line of the agentd under test. */
+  command() {
+    return JSON.parse(readFileSync(join(this.#house.server.data, "Machine", "settings.json"), "utf8"))["agentd.command"];
+  }
+
+  /** All that VS Code's extension hosts have logged of agentd. */
+  logs() {
+    const folder = join(this.#house.server.data, "logs");
+    return readdirSync(folder, { recursive: true }).filter((name) => name.endsWith("agentd.log"))
+      .map((name) => readFileSync(join(folder, name), "utf8")).join("");
   }
 
   /** The processes of agentd that windows have started. */
@@ -102,6 +123,7 @@ export class Stage {
   async clear() {
     await Promise.all(this.#windows.map(({ page }) => page.close({ runBeforeUnload: false })));
     this.model.reset();
+    if (this.#machine !== null) this.#setMachine({});
     const { pid } = this.#house.server;
     await until("the extension hosts end with their windows",
       () => hosts(pid).length === 0 && daemons(pid).length === 0,

@@ -28,7 +28,7 @@ export class Window {
   }
 
   /** Our view, brought to the front where it is not there. */
-  async chat() {
+  async chat({ ready = true } = {}) {
     const ours = this.page.locator('.activitybar .action-item:has(.action-label[aria-label^="agentd"])');
     await until("our view is in front", async () => {
       if (/\bchecked\b/.test(await ours.getAttribute("class"))) return true;
@@ -37,7 +37,7 @@ export class Window {
       return false;
     });
     const chat = new Chat(this);
-    await chat.ready();
+    if (ready) await chat.ready();
     return chat;
   }
 
