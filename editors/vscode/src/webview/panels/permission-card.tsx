@@ -72,9 +72,9 @@ function OptionButton({ option, number, first, chosen, disabled, onPick }: Optio
       type="button" class={`option${main ? " main" : ""}`} disabled={disabled} onClick={onPick}
       {...(first ? { "data-first": "" } : {})}
     >
-      {chosen ? <Icon name="loading" spin /> : <kbd aria-hidden="true">{number}</kbd>}
+      {chosen ? <Icon name="loading" spin /> : <kbd aria-hidden="true" data-key={number} />}
       <span class="option-words">
-        <span class="option-label">{option.label}</span>
+        <span class="option-label">{option.label}</span>{" "}
         <span class="option-scope small">{scopeOf(option)}{option.rule && <>: <span class="rule">{option.rule}</span></>}</span>
       </span>
     </button>
