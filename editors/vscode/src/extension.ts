@@ -1,12 +1,14 @@
 import * as vscode from "vscode";
-import { page } from "./host/view";
+import { Host } from "./host/host";
 
-export function activate(context: vscode.ExtensionContext): void {
-  const provider: vscode.WebviewViewProvider = {
-    resolveWebviewView(view) {
-      view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(context.extensionUri, "dist")] };
-      view.webview.html = page(view.webview, context.extensionUri);
-    },
-  };
-  context.subscriptions.push(vscode.window.registerWebviewViewProvider("agentd.ui.chat", provider));
+let host: Host | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  host = await Host.open(context);
+}
+
+/** Ends the daemon, its tools' processes first. */
+export async function deactivate(): Promise<void> {
+  await host?.close();
+  host = undefined;
 }

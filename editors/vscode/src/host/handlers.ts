@@ -17,6 +17,11 @@ export class HostError extends Error {
   }
 }
 
+/** Ways out that the daemon cannot know. */
+const HINTS: Record<string, string> = {
+  sessionLocked: "Close it in the other window or program, or fork it to go on here.",
+};
+
 /** What the daemon's errors carry in `data`. */
 interface ErrorData {
   kind?: unknown;
@@ -31,7 +36,8 @@ export function toCallError(error: unknown): CallError {
   const message = error instanceof Error ? error.message : String(error);
   const data = (error as { data?: ErrorData } | null)?.data;
   if (typeof data?.kind === "string") {
-    return { kind: data.kind, message, ...(typeof data.hint === "string" ? { hint: data.hint } : {}) };
+    const hint = typeof data.hint === "string" ? data.hint : HINTS[data.kind];
+    return { kind: data.kind, message, ...(hint === undefined ? {} : { hint }) };
   }
   return { kind: "host", message };
 }

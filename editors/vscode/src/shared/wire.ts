@@ -1321,13 +1321,15 @@ export interface SessionUpdateParams {
   effort?: Effort;
 }
 /**
- * `agentd/status`.
+ * `agentd/status`. New sessions begin with `mode`; `modes` can be chosen, as far as it is known.
  */
 export interface StatusResult {
   version: string;
   uptimeMs: number;
   sessions: SessionStatus[];
   problems: Problem[];
+  mode?: Mode;
+  modes?: Mode[];
   sandbox?: SandboxStatus;
 }
 /**
