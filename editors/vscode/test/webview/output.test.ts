@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { newTool, printed } from "../../src/webview/model/tools";
 import { lines } from "../../src/webview/transcript/ansi";
 import { rows } from "../../src/webview/transcript/patch";
+import { fileOf } from "../../src/webview/transcript/places";
 import { count, duration, filePath, money } from "../../src/webview/transcript/words";
 import { recording, watched } from "./recordings";
 
@@ -78,5 +79,24 @@ describe("words for numbers", () => {
     expect([0, 0.0042, 0.123, 1.255].map(money)).toEqual(["$0", "$0.004", "$0.123", "$1.25"]);
     expect(filePath("file:///a/b/src/x%20y.ts", "file:///a/b")).toBe("src/x y.ts");
     expect(filePath("file:///other/x.ts", "file:///a/b")).toBe("/other/x.ts");
+  });
+});
+
+describe("a link of the model", () => {
+  const folder = "file:///home/user/project";
+  test.each([
+    ["src/a.ts", { uri: `${folder}/src/a.ts` }],
+    ["./src/a.ts:12", { uri: `${folder}/src/a.ts`, line: 11 }],
+    ["src/a.ts:12:5", { uri: `${folder}/src/a.ts`, line: 11 }],
+    ["a.ts:3", { uri: `${folder}/a.ts`, line: 2 }],
+    ["src/a%20b.ts#L7-L9", { uri: `${folder}/src/a%20b.ts`, line: 6 }],
+    ["/etc/hosts", { uri: "file:///etc/hosts" }],
+    ["file:///tmp/x.py#3", { uri: "file:///tmp/x.py", line: 2 }],
+  ])("to a file is its place: %s", (href, place) => {
+    expect(fileOf(href, folder)).toEqual(place);
+  });
+
+  test.each(["https://example.com/a.ts:12", "mailto:a@example.com", "#section", "//example.com/x", "command:do", "vscode://x"])("to elsewhere is none: %s", (href) => {
+    expect(fileOf(href, folder)).toBeNull();
   });
 });
