@@ -216,11 +216,12 @@ class Drive:
                 start_new_session=True,
             )
 
-    def play(self, module: str, name: str, folder: Path) -> None:
-        """Play a scenario; what it leaves for a look is in the folder. Fails with what it says."""
+    def play(self, module: str, name: str, folder: Path) -> Any:
+        """Play a scenario, which leaves pictures in the folder; give its value, or fail with what it says."""
         answer = self.ask({"play": name, "module": module, "folder": str(folder)})
         if not answer.get("ok"):
             pytest.fail(f"{answer.get('error')}\npictures and logs: {folder}", pytrace=False)
+        return answer.get("value")
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
         """Give an order and wait for its answer."""

@@ -1,6 +1,7 @@
 /**
  * Plays scenarios in a browser: one JSON object a line on stdin, each answered by one on stdout. `{play, module,
- * folder}` plays a scenario, `{inHost: {extension, tests, workspace}}` runs the tests in the extension host. `AGENTD_DRIVE` says where everything is. Ends with its stdin.
+ * folder}` plays a scenario of a module, which is named as seen from `scenarios`; `{inHost: {extension, tests,
+ * workspace}}` runs the tests in the extension host. `AGENTD_DRIVE` says where everything is. Ends with its stdin.
  */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -24,8 +25,8 @@ async function play(house, { play: name, module, folder }) {
   await import(new URL(`../scenarios/${module}`, import.meta.url));
   const stage = new Stage(house, folder);
   try {
-    await within(`${name} ends`, scenarios.get(name)(stage), SCENARIO_SECONDS);
-    return { ok: true };
+    const value = await within(`${name} ends`, scenarios.get(name)(stage), SCENARIO_SECONDS);
+    return { ok: true, value };
   } catch (error) {
     return { ok: false, error: error.stack };
   } finally {
@@ -58,6 +59,7 @@ house.browser = await chromium.launchPersistentContext(profile, {
   ],
 });
 house.browser.setDefaultTimeout(ACTION_MS);
+house.browser.setDefaultNavigationTimeout(ACTION_MS);
 try {
   for await (const line of createInterface({ input: process.stdin })) {
     let answer;
