@@ -104,6 +104,18 @@ export class SurroundingsRoom implements vscode.Disposable {
       }),
     ]);
     this.tell();
+    await this.askServers();
+  }
+
+  /** Models that nobody knows by name (`provider/*`) their servers know, where they run here or are configured. */
+  private async askServers(): Promise<void> {
+    const unnamed = this.models.filter((model) => model.id.endsWith("/*") && model.available && model.provider !== "scripted");
+    await Promise.all(unnamed.map(({ provider }) =>
+      this.ask<ModelsResult>("agentd/models", { provider }, ({ models }) => {
+        if (models.length === 0) return;
+        this.models = [...this.models.filter((model) => model.provider !== provider), ...models];
+        this.tell();
+      })));
   }
 
   dispose(): void {
