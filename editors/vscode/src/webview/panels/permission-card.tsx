@@ -66,17 +66,16 @@ export function PermissionCard({ request, first, place }: Props) {
 interface OptionProps { option: PermissionOption; number: number; first: boolean; chosen: boolean; disabled: boolean; onPick(): void }
 
 function OptionButton({ option, number, first, chosen, disabled, onPick }: OptionProps) {
-  const rule = useId();
   const main = option.kind === "allow_once";
   return (
     <button
-      type="button" class={`option${main ? " main" : ""}`} disabled={disabled} aria-label={option.label} aria-describedby={rule} onClick={onPick}
+      type="button" class={`option${main ? " main" : ""}`} disabled={disabled} onClick={onPick}
       {...(first ? { "data-first": "" } : {})}
     >
-      {chosen ? <Icon name="loading" spin /> : <kbd aria-hidden="true">{number}</kbd>}
+      {chosen ? <Icon name="loading" spin /> : <kbd aria-hidden="true" data-key={number} />}
       <span class="option-words">
-        <span class="option-label">{option.label}</span>
-        <span id={rule} class="option-scope small">{scopeOf(option)}{option.rule && <>: <span class="rule">{option.rule}</span></>}</span>
+        <span class="option-label">{option.label}</span>{" "}
+        <span class="option-scope small">{scopeOf(option)}{option.rule && <>: <span class="rule">{option.rule}</span></>}</span>
       </span>
     </button>
   );

@@ -12,7 +12,7 @@ import { draw, question, refuse, settle, shown, type Answers } from "../kit";
 afterEach(cleanup);
 
 const region = () => screen.getByRole("region", { name: "Permission" });
-const button = (name: string) => within(region()).getByRole("button", { name });
+const button = (name: string) => within(region()).getByRole("button", { name: new RegExp(`^${name}`) });
 
 async function asked(pending = [question()], answers: Answers = {}) {
   return draw(<><Permissions /><Composer /></>, { shown: shown({ pending }, { state: "waiting" }), answers });
@@ -55,8 +55,7 @@ describe("a question", () => {
 
   it("says of each answer how far it reaches and what it covers", async () => {
     await asked();
-    const answer = button("Allow for this session");
-    expect(document.getElementById(answer.getAttribute("aria-describedby")!)!.textContent).toBe("In this session: npm test with any arguments");
+    expect(button("Allow for this session").textContent).toContain("In this session: npm test with any arguments");
     expect(button("Allow once").textContent).toContain("Only this time");
   });
 
