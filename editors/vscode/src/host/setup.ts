@@ -92,7 +92,7 @@ export class Setup {
     switch (name) {
       case "install": return this.install();
       case "chooseProgram": return this.chooseProgram();
-      case "setKey": return chooseKey(keys, surroundings.knownModels, argument);
+      case "setKey": return chooseKey(keys, () => surroundings.readModels(), argument);
       case "demo": return beginDemo({ client: daemon, shown, bridge, extension: this.context.extensionUri });
       case "restart": return daemon.start();
       case "showLog": return this.log.show(true);

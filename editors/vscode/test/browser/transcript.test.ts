@@ -171,6 +171,25 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
     await page.close();
   });
 
+  test("words are found in the whole conversation, not only in what is drawn", async () => {
+    const page = await open("recording=big&snapshot=bare");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    await log(page).press("Control+f");
+    const field = page.getByRole("textbox", { name: "Find in conversation" });
+    await field.fill("question 140");
+    await page.getByRole("search").getByText("6 of 6").waitFor();
+    await field.press("Enter");
+    await page.getByRole("search").getByText("1 of 6").waitFor();
+    await page.locator('[data-message-id="m140"]').waitFor();
+    await expect.poll(() => page.evaluate(() => CSS.highlights.get("found-here")?.size)).toBe(1);
+    await field.press("Shift+Enter");
+    await page.locator('[data-message-id="m1408"]').waitFor();
+    await field.press("Escape");
+    expect(await page.getByRole("search").count()).toBe(0);
+    expect(await page.evaluate(() => CSS.highlights.get("found")?.size)).toBe(0);
+    await page.close();
+  });
+
   test("where the user was is where they are after a reload, and what they opened is open", async () => {
     const page = await open("recording=big&snapshot=bare");
     await page.locator('[data-message-id="m1999"]').waitFor();

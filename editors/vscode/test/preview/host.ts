@@ -41,7 +41,8 @@ window.acquireVsCodeApi = () => ({
 async function answer(message: FromView): Promise<void> {
   const recording = await loaded;
   if (message.call === "ready") {
-    const session: Session = { ...recording.snapshot.session, state: "idle", seq: 0 };
+    const { usage: _, ...told } = recording.snapshot.session;
+    const session: Session = { ...told, title: "", state: "idle", seq: 0 };
     const whole = wish.has("snapshot");
     const first = Math.max(0, recording.snapshot.messages.length - size);
     const snapshot = whole ? { ...recording.snapshot, messages: recording.snapshot.messages.slice(first), hasMore: first > 0 } : { ...recording.snapshot, session, messages: [], hasMore: false, pending: [], queue: [], todo: [], seq: 0 };

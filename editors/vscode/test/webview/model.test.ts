@@ -8,7 +8,7 @@ import { bare, isDurable, recording, recordings, settled, watched, type Recordin
 const shown = (snapshot: Recording["snapshot"], history?: EventNotification[]) =>
   viewOf({ snapshot, changes: [], ...(history ? { history } : {}) }, null);
 
-describe.each(recordings)("a session as it was recorded: $name", (it) => {
+describe.each(recordings)("a session as it was recorded: $name", { timeout: 60_000 }, (it) => {
   const own = it.events.filter((note) => note.sessionId === it.sessionId);
 
   test("watching it from the first event on ends in what the daemon says it is", () => {

@@ -25,6 +25,16 @@ with zipfile.ZipFile(sys.argv[1], "w") as whl:
   return path;
 }
 
+scenario("an installation that fails is told plainly, and nothing of it is used", async (stage) => {
+  const broken = join(stage.folder, "agentd_lsp-0.1.0-py3-none-any.whl");
+  writeFileSync(broken, "no wheel");
+  const window = await stage.open({ machine: { "agentd.command": [], "agentd.installSource": broken } });
+  const chat = await window.chat({ ready: false });
+  await chat.button("Install agentd").click();
+  await chat.frame.getByText("pip could not install").first().waitFor();
+  await chat.frame.getByText("was not found").first().waitFor();
+});
+
 scenario("where agentd is missing it is installed by one click, in a place of its own", async (stage) => {
   const [python] = stage.command();
   const window = await stage.open({ machine: { "agentd.command": [], "agentd.installSource": wheel(stage, python) } });
@@ -34,16 +44,6 @@ scenario("where agentd is missing it is installed by one click, in a place of it
   await chat.send("Are you there?");
   (await stage.model.asked()).ends("I am.");
   await chat.shows("I am.");
-});
-
-scenario("an installation that fails is told plainly, and nothing of it is used", async (stage) => {
-  const broken = join(stage.folder, "agentd_lsp-0.1.0-py3-none-any.whl");
-  writeFileSync(broken, "no wheel");
-  const window = await stage.open({ machine: { "agentd.command": [], "agentd.installSource": broken } });
-  const chat = await window.chat({ ready: false });
-  await chat.button("Install agentd").click();
-  await chat.frame.getByText("pip could not install").first().waitFor();
-  await chat.frame.getByText("was not found").first().waitFor();
 });
 
 scenario("a key is given to the provider, and stands in no log, however much is logged", async (stage) => {

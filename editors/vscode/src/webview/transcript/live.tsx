@@ -17,7 +17,7 @@ export function Live({ view }: { view: SessionView }) {
       <span class="live-words">
         {view.compacting ? `Summing up ${count(view.compacting.tokensBefore)} tokens for the model`
           : view.state === "waiting" ? "Waiting for your answer"
-          : retry ? <>{retry.reason} Attempt {retry.attempt} of {retry.maxAttempts} <Remaining since={retry.time} delayMs={retry.delayMs} /></>
+          : retry ? <>{retry.reason} Trying again <Remaining since={retry.time} delayMs={retry.delayMs} /> ({retry.attempt} of {retry.maxAttempts})</>
           : doing(view)}
       </span>
       {run && <Elapsed since={run.startedAt} />}

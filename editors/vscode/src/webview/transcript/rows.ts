@@ -22,6 +22,8 @@ export interface Rows {
   top: number;
   atEnd: boolean;
   toEnd(): void;
+  /** Brings a row into sight. */
+  show(key: string): void;
   size: (element: HTMLElement | null) => void;
   place: (element: HTMLElement | null) => void;
   measure: (element: HTMLElement | null) => void;
@@ -33,6 +35,7 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
   const size = useRef<HTMLElement | null>(null);
   const place = useRef<HTMLElement | null>(null);
   const following = useRef(true);
+  const going = useRef<(() => void) | null>(null);
   const made = useRef<Virtualizer<HTMLElement, HTMLElement> | null>(null);
 
   const grow = () => {
@@ -76,9 +79,9 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
     const before = kept.peek();
     const index = before?.sessionId === sessionId ? keys.indexOf(before.key) : -1;
     following.current = index < 0;
-    if (index >= 0) return goTo(rows, box.current!, index, before!.offset);
-    rows.scrollToEnd();
-    return undefined;
+    if (index < 0) rows.scrollToEnd();
+    else going.current = goTo(rows, box.current!, index, before!.offset);
+    return () => going.current?.();
   }, [rows]);
 
   useEffect(() => {
@@ -124,6 +127,13 @@ export function useRows(box: RefObject<HTMLElement | null>, keys: readonly strin
       following.current = true;
       rows.scrollToEnd();
     }, [rows]),
+    show: (key) => {
+      const index = keys.indexOf(key);
+      if (index < 0) return;
+      following.current = false;
+      going.current?.();
+      going.current = goTo(rows, box.current!, index, -box.current!.clientHeight / 3);
+    },
     size: useCallback((element: HTMLElement | null) => void (size.current = element), []),
     place: useCallback((element: HTMLElement | null) => void (place.current = element), []),
     measure: useCallback((element: HTMLElement | null) => rows.measureElement(element), [rows]),

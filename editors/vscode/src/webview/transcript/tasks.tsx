@@ -35,7 +35,7 @@ function Child({ view }: { view: SessionView }) {
   const state = view.state !== "idle" ? "loading" : failed ? "error" : end ? "check" : "circle-large";
   const label = view.state === "waiting" ? "waiting for your answer" : view.state === "running" ? "running" : failed ? end.stopReason : "done";
   return (
-    <div class="task" role="group" aria-label={`Sub-agent ${view.session.title}, ${label}`}>
+    <div class={`task${view.state !== "idle" || !end ? "" : failed ? " is-failed" : " is-done"}`} role="group" aria-label={`Sub-agent ${view.session.title}, ${label}`}>
       <button type="button" class="tool-bar tool-main" aria-expanded={open} onClick={toggle}>
         <Icon name={open ? "chevron-down" : "chevron-right"} />
         <span class="tool-title">{view.session.title || "Sub-agent"}</span>

@@ -8,6 +8,7 @@ import { useStore } from "../model/store";
 import { Announcer } from "./announcer";
 import { useClicks } from "./clicks";
 import { EntryRow, isShown } from "./entries";
+import { FindBar } from "./find-bar";
 import { isLive, Live } from "./live";
 import { useRows } from "./rows";
 
@@ -30,7 +31,7 @@ export function Transcript() {
             {rows.items.map(({ key, index }) => {
               const entry = shown[index - before];
               return (
-                <div key={key} class="row" data-index={index} ref={rows.measure}>
+                <div key={key} class="row" data-index={index} data-key={key} ref={rows.measure}>
                   {key === "earlier" ? (
                     <div class="mark">
                       {failed ? <button type="button" class="link" onClick={again}>Load earlier messages</button> : "Loading earlier messages…"}
@@ -44,6 +45,7 @@ export function Transcript() {
           </div>
         </div>
       </div>
+      <FindBar box={box} entries={shown} show={rows.show} />
       {!rows.atEnd && (
         <button type="button" class="jump" onClick={rows.toEnd} aria-label="Jump to latest" title="Jump to latest">
           <span class="codicon codicon-arrow-down" aria-hidden="true" />
