@@ -35,15 +35,6 @@ async function play(house, { play: name, module, folder }) {
   }
 }
 
-/** VS Code's server ends with us also where whoever started both was killed. */
-function stopped(pid) {
-  try {
-    process.kill(pid);
-  } catch {
-    // it has ended before us
-  }
-}
-
 const profile = mkdtempSync(join(tmpdir(), "agentd-chromium-"));
 const model = new Model();
 const axe = readFileSync(modules.resolve("axe-core/axe.min.js"), "utf8");
@@ -74,6 +65,5 @@ try {
 } finally {
   await house.browser.close();
   model.stop();
-  stopped(places.server.pid);
   rmSync(profile, { recursive: true, force: true });
 }
