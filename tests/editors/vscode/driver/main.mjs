@@ -43,6 +43,7 @@ house.browser = await chromium.launchPersistentContext(profile, {
   executablePath: places.browser,
   headless: true,
   viewport: { width: 1280, height: 800 },
+  deviceScaleFactor: places.scale ?? 1,
   permissions: ["clipboard-read", "clipboard-write"],
   args: [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
