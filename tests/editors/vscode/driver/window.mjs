@@ -69,10 +69,11 @@ export class Window {
     const row = page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first();
     await until(`the palette offers ${label}`, async () => {
       if (mayOpen && !(await input.isVisible())) await page.keyboard.press("F1");
-      await input.fill(typed, { timeout: 1000 });
-      await row.click({ timeout: 2000 });
+      await input.fill(typed, { timeout: 2000 });
+      await row.waitFor({ timeout: 2000 });
       return true;
     });
+    await row.click();
   }
 
   /** The editor that shows a file. */

@@ -58,6 +58,6 @@ scenario("what a prompt did is taken back as a whole", async (stage) => {
   (await stage.model.asked()).ends("It is louder.");
   await chat.idle();
   await until("the file is changed", () => stage.read("a.txt").includes("TWO"));
-  await window.command("agentd: Take the Last Prompt Back");
+  await window.command("agentd: Undo the Last Prompt");
   await until("the file is as it was", () => stage.read("a.txt") === TEXT);
 });
