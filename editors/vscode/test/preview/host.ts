@@ -3,7 +3,7 @@
  * show stands in its address: recording, speed (events per second; 0: all at once), upTo (so many events), theme,
  * snapshot (begin with the whole session; `bare`: without its events), page (so many messages at a time).
  */
-import type { FromView, Surroundings, ToView } from "../../src/shared/messages";
+import type { CallError, Change, FromView, Surroundings, ToView } from "../../src/shared/messages";
 import type { EventNotification, Session, SessionGetResult } from "../../src/shared/wire";
 
 declare global {
@@ -14,7 +14,19 @@ declare global {
   }
 }
 
-interface Recording { sessionId: string; events: EventNotification[]; snapshot: SessionGetResult }
+interface Recording {
+  sessionId: string;
+  events: EventNotification[];
+  snapshot: SessionGetResult;
+  /** What is otherwise than usual around it. */
+  surroundings?: Partial<Surroundings>;
+  changes?: Change[];
+  others?: Extract<ToView, { type: "others" }>["sessions"];
+  /** No session is shown. */
+  none?: boolean;
+  /** Answers to calls, by name; `{failure}` for one that fails. */
+  answers?: Record<string, unknown>;
+}
 
 const wish = new URLSearchParams(location.search);
 const size = Number(wish.get("page") ?? Infinity);
@@ -26,8 +38,10 @@ const surroundings: Surroundings = {
   connection: { state: "ready", version: "0.1.0", program: "agentd" }, trusted: true,
   folders: [{ uri: "file:///home/user/project/workspace", name: "workspace" }], folder: "file:///home/user/project/workspace",
   models: [{ id: "scripted/demo", provider: "scripted", name: "demo", images: false, reasoning: false, efforts: [], available: true }],
-  defaultModel: "scripted/demo", modes: ["plan", "ask", "edit", "auto"], commands: [], problems: [], keys: [], reduceMotion: false,
-} as Surroundings;
+  defaultModel: "scripted/demo", modes: ["plan", "ask", "edit", "auto"], defaultMode: "ask", whenRunning: "steer", commands: [], problems: [], keys: [], reduceMotion: false,
+};
+
+const usual: Record<string, unknown> = { complete: [], attach: [], sessions: { sessions: [] }, cancel: { restored: [] }, revert: { files: [] } };
 
 window.acquireVsCodeApi = () => ({
   getState: () => JSON.parse(sessionStorage.getItem("state") ?? "null") as unknown,
@@ -47,10 +61,17 @@ async function answer(message: FromView): Promise<void> {
     const first = Math.max(0, recording.snapshot.messages.length - size);
     const snapshot = whole ? { ...recording.snapshot, messages: recording.snapshot.messages.slice(first), hasMore: first > 0 } : { ...recording.snapshot, session, messages: [], hasMore: false, pending: [], queue: [], todo: [], seq: 0 };
     const history = whole && wish.get("snapshot") !== "bare" ? recording.events.filter((note) => note.seq !== undefined) : [];
-    say({ type: "answer", id: message.id, result: { surroundings, shown: { snapshot, history, changes: [] } } });
+    const around = { ...surroundings, ...recording.surroundings };
+    const shown = recording.none ? null : { snapshot, history, changes: recording.changes ?? [] };
+    say({ type: "answer", id: message.id, result: { surroundings: around, shown } });
+    if (recording.others) say({ type: "others", sessions: recording.others });
     if (!whole) void play(recording);
   } else if (message.call === "earlier") say({ type: "answer", id: message.id, result: earlier(recording, message.params.before) });
-  else say({ type: "answer", id: message.id, result: {} });
+  else {
+    const said = (recording.answers?.[message.call] ?? usual[message.call] ?? {}) as { failure?: CallError };
+    if (said.failure) say({ type: "failure", id: message.id, error: said.failure });
+    else say({ type: "answer", id: message.id, result: said });
+  }
 }
 
 function earlier({ snapshot: { messages } }: Recording, before: string) {

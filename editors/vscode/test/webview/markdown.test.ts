@@ -34,6 +34,12 @@ describe("Markdown that grows", { timeout: 60_000 }, () => {
     }), { numRuns: 300 });
   });
 
+  test.each(["1. a\n\n1. b", "* a\n\n* b\n\n*c*", "- a\n\n  more\n\n- b", "> a\n\n>b", "    a\n\n    b", "a\n\n    b", "- a\n\n1. b"])("takes a line without its end for nothing certain: %j", (text) => {
+    let parsed: Parsed | null = null;
+    for (let end = 1; end <= text.length; end++) parsed = parse(text.slice(0, end), parsed, false);
+    expect(shape(parse(text, parsed, true))).toEqual(shape(parse(text, null, true)));
+  });
+
   test("keeps what is finished: the same objects, not parsed again", () => {
     const first = parse("# Title\n\nOne.\n\nTwo\nis open", null, false);
     const second = parse("# Title\n\nOne.\n\nTwo\nis open no more.\n\nThree\n", first, false);

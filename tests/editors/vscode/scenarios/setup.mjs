@@ -92,3 +92,12 @@ scenario("the report of agentd doctor opens in an editor", async (stage) => {
   await until("the report is there", async () =>
     (await window.page.locator(".editor-instance .view-lines").allInnerTexts()).join("").replaceAll("\u00a0", " ").includes("configuration"));
 });
+
+scenario("a daemon that ends over and over is given up, and its last words are told", async (stage) => {
+  const window = await stage.open({ machine: { "agentd.command": ["/bin/sh", "-c", "echo 'no room for me' >&2; exit 3"] } });
+  const chat = await window.chat({ ready: false });
+  await chat.frame.getByText("no room for me").first().waitFor();
+  await chat.frame.getByText("exit code 3").first().waitFor();
+  const starts = () => stage.logs().split("agentd ended: exit code 3").length - 1;
+  expect(starts() === 5, `it was started ${starts()} times`);
+});

@@ -4,6 +4,7 @@ import { Icon } from "../ui/icon";
 import { useBox } from "./context";
 import { detach, present, type Chip } from "./draft";
 import { imageSource } from "./images";
+import { isElsewhere } from "./pictures";
 
 /** What goes along with the text, each to be removed by its button, Delete or Backspace. */
 export function Chips() {
@@ -40,7 +41,8 @@ function ChipFace({ chip }: { chip: Chip }) {
   const store = useStore();
   const { block, label } = chip;
   if (block.type === "image") {
-    return <><img class="attachment-picture" src={imageSource(block)} alt="" /><span class="attachment-label">{label}</span></>;
+    const picture = isElsewhere(block) ? <span class="attachment-picture" /> : <img class="attachment-picture" src={imageSource(block)} alt="" />;
+    return <>{picture}<span class="attachment-label">{label}</span></>;
   }
   if (block.type !== "resource") {
     const icon = block.type === "command" ? "terminal" : /problem/i.test(label) ? "warning" : "note";

@@ -57,7 +57,8 @@ function keyOf(image: ImageContent): string {
   return key;
 }
 
-function isElsewhere(block: ContentBlock): boolean {
+/** Whether the image is known and not there yet. */
+export function isElsewhere(block: ContentBlock): boolean {
   return block.type === "image" && block.data.startsWith(ELSEWHERE);
 }
 

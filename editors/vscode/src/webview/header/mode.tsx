@@ -10,7 +10,8 @@ export function ModePicker() {
   if (!around) return null;
   const session = store.session.value?.session;
   const mode = session?.mode ?? around.defaultMode;
-  const { label, icon, means } = MODES[mode];
+  // A newer daemon may know further ones.
+  const { label, icon, means } = MODES[mode] ?? { label: mode, icon: "question", means: "" };
   return (
     <Select
       class={`mode mode-${mode}`} label="Mode" text={label} icon={icon} title={`Mode ${label}: ${means}`} value={mode}

@@ -12,7 +12,7 @@ import { draw, question, refuse, settle, shown, type Answers } from "../kit";
 afterEach(cleanup);
 
 const region = () => screen.getByRole("region", { name: "Permission" });
-const button = (name: string) => within(region()).getByRole("button", { name: new RegExp(`^${name}`) });
+const button = (words: string) => within(region()).getByRole("button", { name: (name) => name.includes(words) });
 
 async function asked(pending = [question()], answers: Answers = {}) {
   return draw(<><Permissions /><Composer /></>, { shown: shown({ pending }, { state: "waiting" }), answers });
