@@ -30,7 +30,7 @@ async function widened({ page }) {
 scenario("pictures", async (stage) => {
   const { window, chat } = await scene(stage, SETTINGS);
   await widened(window);
-  await window.shows("greet.py", "name: str) -> str");
+  await window.shows("greet.py", "farewell(name: str)");
   await taken(window, join(stage.folder, "vscode.png"));
   await chat.allow();
   const items = ["Add the missing types", "Run the file"].map((text, at) => ({ id: `${at + 1}`, text, status: "completed" }));

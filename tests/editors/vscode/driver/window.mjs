@@ -27,8 +27,14 @@ export class Window {
     await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
   }
 
+  /** Lets this window be seen, of several: what is hidden draws nothing. */
+  async front() {
+    await this.page.bringToFront();
+  }
+
   /** Our view, brought to the front where it is not there. */
   async chat({ ready = true } = {}) {
+    await this.front();
     const ours = this.page.locator('.activitybar .action-item:has(.action-label[aria-label^="agentd"])');
     await until("our view is in front", async () => {
       if (/\bchecked\b/.test(await ours.getAttribute("class"))) return true;
