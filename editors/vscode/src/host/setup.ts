@@ -12,7 +12,7 @@ import { chooseKey } from "./keyDialog";
 import type { Keys } from "./keys";
 import { findProgram, isExecutable, type Program } from "./program";
 import { onPythonChange } from "./python";
-import { setting } from "./settings";
+import { modelSetting, modeSetting } from "./settings";
 import type { ShownSession } from "./shown";
 import type { SurroundingsRoom } from "./surroundings";
 
@@ -64,7 +64,7 @@ export class Setup {
 
   /** What the daemon is told of the user's settings as it starts. */
   options(): object {
-    const [model, mode] = [setting("model"), setting("mode")];
+    const [model, mode] = [modelSetting(), modeSetting()];
     return { trusted: vscode.workspace.isTrusted, ...(model === undefined ? {} : { model }), ...(mode === undefined ? {} : { mode }) };
   }
 

@@ -111,7 +111,7 @@ export class SurroundingsRoom implements vscode.Disposable {
 
   /** Models that nobody knows by name (`provider/*`): their servers do, where they run on this machine. */
   private async askServers(): Promise<void> {
-    const unnamed = this.models.filter((model) => model.id.endsWith("/*") && model.provider !== "scripted");
+    const unnamed = this.models.filter((model) => model.id.endsWith("/*") && !/ not (set|known)/.test(model.reason ?? ""));
     await Promise.all(unnamed.map(({ provider }) =>
       this.ask<ModelsResult>("agentd/models", { provider }, ({ models }) => {
         if (!models.some((model) => model.available)) return;

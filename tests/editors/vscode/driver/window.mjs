@@ -54,8 +54,9 @@ export class Window {
   }
 
   /** Runs a command by its title in the palette. */
-  async command(title) {
+  async command(title, { asks = false } = {}) {
     await this.#pick(`>${title}`, title);
+    if (asks) return; // it has a quick pick of its own
     await this.page.locator(QUICK_INPUT).waitFor({ state: "hidden" });
   }
 

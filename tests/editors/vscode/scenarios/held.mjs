@@ -2,7 +2,7 @@ import { scenario } from "../driver/scenario.mjs";
 import { until } from "../driver/until.mjs";
 
 async function openSession(window, title) {
-  await window.command("agentd: Open a Session…");
+  await window.command("agentd: Open a Session…", { asks: true });
   const row = window.page.locator(".quick-input-list .monaco-list-row", { hasText: title });
   await row.first().click();
 }
