@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { FromView, ToView } from "../../src/shared/messages";
 import { recording } from "../webview/recordings";
 import { fromEnd, hasBrowser, log, view } from "./page";
-import { big, streamed } from "./sessions";
+import { big, note, streamed } from "./sessions";
 
 declare const axe: { run(where: Element, options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
 declare const preview: { calls: FromView[]; say(message: ToView): void };
@@ -119,6 +119,41 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
     await page.locator('[data-message-id="s1"]').waitFor();
     await expect.poll(() => fromEnd(page)).toBeLessThan(4);
     expect(await page.getByRole("button", { name: "Jump to latest" }).count()).toBe(0);
+    await page.close();
+  });
+
+  test("what comes changes its own message in the page, and no other", async () => {
+    const page = await open("recording=big&snapshot=bare");
+    await page.locator('[data-message-id="m1999"]').waitFor();
+    const events = streamed(200);
+    await say(page, { type: "events", sessionId: "big", events: events.slice(0, 20) });
+    await page.locator('[data-message-id="s1"]').waitFor();
+    await page.evaluate(() => {
+      const touched = new Set<string>();
+      Object.assign(window, { touched });
+      new MutationObserver((all) => {
+        for (const { target } of all) touched.add((target instanceof Element ? target : target.parentElement!).closest("[data-message-id]")?.getAttribute("data-message-id") ?? "");
+      }).observe(document.querySelector(".rows")!, { subtree: true, childList: true, characterData: true, attributes: true });
+    });
+    await say(page, { type: "events", sessionId: "big", events: events.slice(20) });
+    await page.waitForFunction(() => (window as unknown as { touched: Set<string> }).touched.size > 0);
+    // Outside of messages: which rows there are, and the last line of what goes on.
+    expect(await page.evaluate(() => [...(window as unknown as { touched: Set<string> }).touched].filter(Boolean))).toEqual(["s1"]);
+    await page.close();
+  });
+
+  test("pictures are shown as they were sent, and nothing that is a document", async () => {
+    const page = await open("recording=pair&snapshot=bare");
+    const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    await say(page, { type: "events", sessionId: "big", events: [
+      note({ type: "message_start", message: { role: "user", messageId: "u" } }, 2),
+      note({ type: "message_end", message: { role: "user", messageId: "u", timestamp: "2026-11-30T12:00:00.000Z", content: [
+        { type: "image", mimeType: "image/png", data: dot }, { type: "image", mimeType: "image/svg+xml", data: dot }, { type: "text", text: "What is this?" },
+      ] } }, 3),
+    ] });
+    const said = page.locator('[data-message-id="u"]');
+    await expect.poll(() => said.getByRole("img").evaluateAll((all) => all.map((one) => (one as HTMLImageElement).naturalWidth))).toEqual([1]);
+    await said.getByText("An image of type image/svg+xml").waitFor();
     await page.close();
   });
 

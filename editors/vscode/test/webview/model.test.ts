@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { EventNotification, Usage } from "../../src/shared/wire";
+import { grow } from "../../src/webview/model/growing";
 import { prepend, apply } from "../../src/webview/model/reduce";
 import { viewOf } from "../../src/webview/model/snapshot";
 import { bare, isDurable, recording, recordings, settled, watched, type Recording } from "./recordings";
@@ -8,7 +9,7 @@ import { bare, isDurable, recording, recordings, settled, watched, type Recordin
 const shown = (snapshot: Recording["snapshot"], history?: EventNotification[]) =>
   viewOf({ snapshot, changes: [], ...(history ? { history } : {}) }, null);
 
-describe.each(recordings)("a session as it was recorded: $name", (it) => {
+describe.each(recordings)("a session as it was recorded: $name", { timeout: 60_000 }, (it) => {
   const own = it.events.filter((note) => note.sessionId === it.sessionId);
 
   test("watching it from the first event on ends in what the daemon says it is", () => {
@@ -59,6 +60,20 @@ describe.each(recordings)("a session as it was recorded: $name", (it) => {
     }), { numRuns: 30 });
   });
 
+  test("a live update that comes twice, or in part again, adds nothing, at every moment", () => {
+    fc.assert(fc.property(fc.integer({ min: 0, max: it.events.length }), fc.double({ min: 0, max: 1, noNaN: true }), (upTo, part) => {
+      const events = it.events.slice(0, upTo);
+      const twice = events.flatMap((note) => [note, ...again(note, part)]);
+      expect(watched(it, twice).entries).toEqual(watched(it, events).entries);
+    }), { numRuns: 30 });
+  });
+
+  test("live updates that come after the end of what they are of change nothing", () => {
+    const whole = watched(it, it.events);
+    const late = it.events.filter((note) => !isDurable(note) && note.sessionId === it.sessionId);
+    expect(late.reduce(apply, whole).entries).toEqual(whole.entries);
+  });
+
   test("a lost durable event is noticed, and reading the session anew heals it", () => {
     fc.assert(fc.property(fc.integer({ min: 1, max: own.filter(isDurable).length - 2 }), (lost) => {
       const durable = own.filter(isDurable);
@@ -105,6 +120,15 @@ function untimed<T extends { time: string }>(entry: T): T {
   return { ...entry, time: "" };
 }
 
+/** The end of a live update once more, as a piece that overlaps. */
+function again(note: EventNotification, part: number): EventNotification[] {
+  const { event } = note;
+  if (event.type !== "message_update" && event.type !== "tool_execution_update") return [];
+  const from = Math.floor(part * event.update.delta.length);
+  const update = { ...event.update, offset: event.update.offset + from, delta: event.update.delta.slice(from) };
+  return [{ ...note, event: { ...event, update } as EventNotification["event"] }];
+}
+
 function disturbed(events: EventNotification[]): fc.Arbitrary<EventNotification[]> {
   return fc.array(fc.constantFrom("keep", "keep", "drop", "repeat", "again"), { minLength: events.length, maxLength: events.length })
     .map((fates) => merged(events.flatMap((note, index) => {
@@ -142,7 +166,29 @@ function join(first: EventNotification, second: EventNotification): EventNotific
   return null;
 }
 
+describe("text that comes in pieces", () => {
+  test("is whole however the pieces overlap, and what was missed is counted", () => {
+    fc.assert(fc.property(fc.string({ minLength: 1, maxLength: 60 }), fc.array(fc.tuple(fc.nat(60), fc.nat(20))), (text, cuts) => {
+      let [said, length] = ["", 0];
+      for (const [start, size] of cuts) {
+        const offset = Math.min(start, length);
+        const grown = grow(length, offset, text.slice(offset, offset + size));
+        expect(grown.missed).toBe(0);
+        [said, length] = [said + grown.added, grown.length];
+      }
+      expect(said).toBe(text.slice(0, length));
+    }));
+    expect(grow(4, 9, "abc")).toEqual({ added: "abc", missed: 5, length: 12 });
+  });
+});
+
 describe("what an event means", () => {
+  test("a call that stands open for an answer waits also where only a snapshot tells it", () => {
+    const [read] = recording("permissions").reads;
+    const tools = shown(read!.snapshot).entries.flatMap((entry) => (entry.type === "assistant" ? entry.blocks : []));
+    expect(tools.flatMap((block) => (block.type === "tool" ? [block.tool.state] : []))).toEqual(["waiting", "ready"]);
+  });
+
   test("a rejected call is refused, and one that a cancel met is stopped", () => {
     const states = (name: string) => watched(recording(name), recording(name).events).entries
       .flatMap((entry) => (entry.type === "assistant" ? entry.blocks : [])).flatMap((block) => (block.type === "tool" ? [block.tool.state] : []));

@@ -7,7 +7,7 @@ import { recording, watched } from "./recordings";
 
 const plain = (text: string) => lines(text).map((line) => line.map((span) => span.text).join(""));
 
-describe("what a command printed", () => {
+describe("what a command printed", { timeout: 60_000 }, () => {
   test("colours and weights become classes, and end where they are reset", () => {
     expect(lines("\x1b[1;31mred\x1b[0m plain")).toEqual([[{ text: "red", style: "ansi-red ansi-bold" }, { text: " plain", style: "" }]]);
     expect(lines("\x1b[7mturned")).toEqual([[{ text: "turned", style: "ansi-back ansi-on-fore" }]]);

@@ -4,7 +4,7 @@
  */
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
-import { useContext } from "preact/hooks";
+import { useContext, useMemo, useRef } from "preact/hooks";
 import type { Attachment, CallName, Change, Params, Result, Shown, Surroundings, ToView } from "../../shared/messages";
 import type { EventNotification, Message } from "../../shared/wire";
 import type { Host, Notice } from "../host";
@@ -65,7 +65,7 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
   let due = false;
   let attaching: string | null = null;
   let paging: Promise<boolean> | null = null;
-  let skew = 0;
+  let skew: number | null = null;
 
   function show(shown: Shown | null): void {
     const before = session.peek();
@@ -77,7 +77,8 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
   /** Many events in a frame are one drawing. */
   function take(events: EventNotification[]): void {
     const last = events.at(-1);
-    if (last) skew = Math.min(skew || Infinity, Date.now() - Date.parse(last.time)) || 0;
+    // What came by the shortest way tells best how the clocks differ.
+    if (last) skew = Math.min(skew ?? Infinity, Date.now() - Date.parse(last.time));
     waiting.push(...events);
     if (due) return;
     due = true;
@@ -139,7 +140,7 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
   const store: Store = {
     surroundings, session, changes, others, failure, memory,
     setUp: signal(false),
-    skew: () => skew,
+    skew: () => skew ?? 0,
     async begin() {
       host.listen(store.dispatch);
       try {
@@ -215,4 +216,12 @@ export function useStore(): Store {
 /** A part of the shown session, as a signal: drawn anew only when the part changes. */
 export function part<T>(store: Store, read: (view: SessionView) => T, without: T): ReadonlySignal<T> {
   return computed(() => (store.session.value ? read(store.session.value) : without));
+}
+
+/** A part of the shown session, inside a component that is there only while one is shown: drawn anew when it changes. */
+export function useShown<T>(read: (view: SessionView) => T): T {
+  const store = useStore();
+  // The last view, for the moment in which the session has gone and the component has not.
+  const last = useRef(store.session.peek());
+  return useMemo(() => computed(() => read((last.current = store.session.value ?? last.current)!)), [store]).value;
 }

@@ -1,13 +1,13 @@
 /** What can be done with a message. */
-import { useStore } from "../model/store";
+import { useShown, useStore } from "../model/store";
 import type { AssistantEntry, UserEntry } from "../model/view";
 import { IconButton } from "./icon";
 import { wordsOf } from "./user";
 
 export function MessageActions({ entry }: { entry: UserEntry | AssistantEntry }) {
   const store = useStore();
-  const sessionId = store.session.value!.session.sessionId;
-  const idle = store.session.value!.state === "idle";
+  const sessionId = useShown((view) => view.session.sessionId);
+  const idle = useShown((view) => view.state === "idle");
   const fork = async () => {
     const shown = await store.attempt("fork", { sessionId, messageId: entry.id });
     if (shown) store.show(shown);

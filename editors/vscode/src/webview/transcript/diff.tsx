@@ -1,6 +1,6 @@
 /** An edit as a diff in the transcript, with the way to VS Code's own diff editor. */
 import { useMemo, useState } from "preact/hooks";
-import { useStore } from "../model/store";
+import { useShown, useStore } from "../model/store";
 import type { FileAction, FileChange } from "../../shared/wire";
 import type { Tool } from "../model/view";
 import { IconButton } from "./icon";
@@ -18,11 +18,11 @@ interface Props { headless: boolean; uri: string; patch: string; action: FileAct
 
 export function Diff({ headless, uri, patch, action, additions, deletions, promptId }: Props) {
   const store = useStore();
-  const session = store.session.value!.session;
+  const folder = useShown((view) => view.session.workspaceUri);
   const [all, setAll] = useState(false);
   const made = useMemo(() => rows(patch), [patch]);
   const shown = all || made.length <= SHOWN + 6 ? made : made.slice(0, SHOWN);
-  const path = filePath(uri, session.workspaceUri);
+  const path = filePath(uri, folder);
   return (
     <div class="diff">
       {!headless && (
@@ -58,7 +58,7 @@ export function Diff({ headless, uri, patch, action, additions, deletions, promp
 /** In VS Code's diff editor: the file before the prompt and now, or, of a prompt that is not known, the patch. */
 export function OpenDiff({ uri, patch, promptId }: { uri: string; patch: string; promptId: string | undefined }) {
   const store = useStore();
-  const { sessionId } = store.session.value!.session;
+  const sessionId = useShown((view) => view.session.sessionId);
   return (
     <IconButton name="diff" label="Open diff" onClick={() => {
       if (promptId === undefined) void store.attempt("previewPatch", { uri, patch });

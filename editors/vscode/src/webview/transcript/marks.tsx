@@ -1,5 +1,5 @@
 /** What happened in the conversation beside what was said. */
-import { useStore } from "../model/store";
+import { useShown, useStore } from "../model/store";
 import type { CompactionEntry, NoticeEntry, RewoundEntry } from "../model/view";
 import { Icon } from "./icon";
 import { count, fileName, plural } from "./words";
@@ -23,7 +23,7 @@ export function CompactionMark({ entry }: { entry: CompactionEntry }) {
 
 export function RewoundMark({ entry, isLast }: { entry: RewoundEntry; isLast: boolean }) {
   const store = useStore();
-  const sessionId = store.session.value!.session.sessionId;
+  const sessionId = useShown((view) => view.session.sessionId);
   const conflicts = entry.files.filter((file) => file.conflict !== undefined);
   const parts = [
     entry.messages > 0 ? plural(entry.messages, "message") : "",

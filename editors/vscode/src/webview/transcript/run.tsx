@@ -1,6 +1,6 @@
 /** The end of a run: what it took, what it changed, how it ended and the way on from there. */
 import type { RunError, Usage } from "../../shared/wire";
-import { useStore } from "../model/store";
+import { useShown, useStore } from "../model/store";
 import type { RunEnd } from "../model/view";
 import { Icon } from "./icon";
 import { count, duration, fileName, money, plural } from "./words";
@@ -51,7 +51,7 @@ function Ended({ entry, offers }: { entry: RunEnd; offers: boolean }) {
 /** What the user can do about it. */
 function WaysOn({ entry: { error, stopReason, model } }: { entry: RunEnd }) {
   const store = useStore();
-  const { sessionId } = store.session.value!.session;
+  const sessionId = useShown((view) => view.session.sessionId);
   const needsKey = error?.kind === "auth";
   const goesOn = stopReason !== "refusal" && (error === undefined || error.retryable || error.kind !== "bad_request");
   const provider = model?.split("/", 1)[0];
@@ -86,7 +86,7 @@ function headline(error: RunError): string {
 function Files({ entry }: { entry: RunEnd }) {
   const store = useStore();
   const { promptId } = entry;
-  const sessionId = store.session.value!.session.sessionId;
+  const sessionId = useShown((view) => view.session.sessionId);
   return (
     <div class="chips files" role="group" aria-label={`${plural(entry.files.length, "file")} changed`}>
       {entry.files.map(({ uri, action }) => (
