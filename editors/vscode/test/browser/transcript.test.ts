@@ -142,6 +142,24 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
     await page.close();
   });
 
+  test("of much output the end is in the page, and all of it on request", async () => {
+    const page = await open("recording=pair&snapshot=bare");
+    const text = Array.from({ length: 900 }, (_, index) => `line ${index}\n`).join("");
+    await say(page, { type: "events", sessionId: "big", events: [
+      note({ type: "message_start", message: { role: "assistant", messageId: "a" } }, 2),
+      note({ type: "message_end", message: { role: "assistant", messageId: "a", provider: "p", model: "m", stopReason: "tool_use", timestamp: "2026-11-30T12:00:00.000Z",
+        content: [{ type: "tool_call", id: "c", name: "bash", arguments: { command: "make" } }] } }, 3),
+      note({ type: "tool_execution_start", toolCallId: "c", toolName: "bash", arguments: { command: "make" }, title: "make", kind: "execute", locations: [] }, 4),
+      note({ type: "tool_execution_update", toolCallId: "c", update: { channel: "stdout", offset: 0, delta: text } }),
+    ] });
+    const card = page.locator('[data-tool-call-id="c"][data-state="running"]');
+    await card.getByText("line 899").waitFor();
+    expect(await card.getByText("line 100", { exact: true }).count()).toBe(0);
+    await card.getByRole("button", { name: "Show all 900 lines" }).click();
+    await expect.poll(() => card.getByText("line 100", { exact: true }).count()).toBe(1);
+    await page.close();
+  });
+
   test("pictures are shown as they were sent, and nothing that is a document", async () => {
     const page = await open("recording=pair&snapshot=bare");
     const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { newTool, printed } from "../../src/webview/model/tools";
 import { lines } from "../../src/webview/transcript/ansi";
 import { rows } from "../../src/webview/transcript/patch";
 import { count, duration, filePath, money } from "../../src/webview/transcript/words";
@@ -38,6 +39,17 @@ describe("what a command printed", { timeout: 60_000 }, () => {
     fc.assert(fc.property(fc.string().filter((text) => !/[\x00-\x1f\x7f]/.test(text)), (text) => {
       expect(plain(text)).toEqual([text]);
     }));
+  });
+
+  test("of endless output the end is kept, and how much is missing before it", () => {
+    let tool = { ...newTool("c", "bash"), state: "running" as const };
+    const line = `${"x".repeat(999)}\n`;
+    for (let nth = 0; nth < 3000; nth++) tool = printed(tool, { channel: "stdout", offset: nth * 1000, delta: line }) as typeof tool;
+    const [part] = tool.output;
+    expect(tool.output).toHaveLength(1);
+    expect(part!.text.length).toBeLessThanOrEqual(1 << 20);
+    expect(part!.missed + part!.text.length).toBe(3_000_000);
+    expect(part!.text.endsWith(line)).toBe(true);
   });
 
   test("a real command's colours are kept behind its end", () => {
