@@ -1,11 +1,13 @@
 """VS Code's own server with our extension, and the browser in which scenarios see it."""
 
 import contextlib
+import ctypes
 import json
 import os
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +40,7 @@ _SETTINGS = {
     "git.enabled": False,
     "chat.disableAIFeatures": True,
 }
+_PR_SET_PDEATHSIG = 1
 _NO_GALLERY = json.dumps({"serviceUrl": "", "itemUrl": "", "resourceUrlTemplate": ""})
 _NAME = re.compile(r'^(?:scenario|test)\("((?:[^"\\]|\\.)+)"', re.MULTILINE)
 
@@ -184,7 +187,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
+                preexec_fn=_die_with_us,
             )
 
     def _url(self) -> str:
@@ -213,14 +216,15 @@ class Drive:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                start_new_session=True,
+                preexec_fn=_die_with_us,
             )
 
-    def play(self, module: str, name: str, folder: Path) -> None:
-        """Play a scenario; what it leaves for a look is in the folder. Fails with what it says."""
+    def play(self, module: str, name: str, folder: Path) -> Any:
+        """Play a scenario, which leaves pictures in the folder; give its value, or fail with what it says."""
         answer = self.ask({"play": name, "module": module, "folder": str(folder)})
         if not answer.get("ok"):
             pytest.fail(f"{answer.get('error')}\npictures and logs: {folder}", pytrace=False)
+        return answer.get("value")
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
         """Give an order and wait for its answer."""
@@ -281,6 +285,11 @@ class InHost:
             pytest.fail(f"it did not run:\n{self.log}", pytrace=False)
         if (failure := self.failures[name]) is not None:
             pytest.fail(failure, pytrace=False)
+
+
+def _die_with_us() -> None:
+    """Has the kernel end this process with its parent, as tests may be killed: no server stays behind."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _ended(process: subprocess.Popen[Any]) -> None:

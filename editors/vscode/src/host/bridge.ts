@@ -5,6 +5,7 @@ import { toCallError, type Handlers } from "./handlers";
 import { page } from "./view";
 
 export const VIEW = "agentd.ui.chat";
+const OPEN_MS = 15_000;
 
 export class Bridge implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | null = null;
@@ -56,10 +57,26 @@ export class Bridge implements vscode.WebviewViewProvider, vscode.Disposable {
     this.send(this.view, message);
   }
 
-  /** Brings the chat to the front: its field in focus, or the focus where it is. */
+  /**
+   * Brings the chat to the front: its field in focus, or the focus where it is. Gives when the view listens, so that
+   * what is posted then arrives; where it does not come to that, after a while.
+   */
   async reveal(where: "focus" | "beside" = "focus"): Promise<void> {
     await vscode.commands.executeCommand(`${VIEW}.focus`, { preserveFocus: where === "beside" });
+    if (!this.isOpen) await this.listening();
     if (where === "focus") this.post({ type: "focus" });
+  }
+
+  private listening(): Promise<void> {
+    return new Promise((resolve) => {
+      const over = () => {
+        clearTimeout(late);
+        opened.dispose();
+        resolve();
+      };
+      const opened = this.opened.event(over);
+      const late = setTimeout(over, OPEN_MS);
+    });
   }
 
   dispose(): void {

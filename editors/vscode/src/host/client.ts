@@ -1,6 +1,6 @@
 /** The daemon of this window: a language client over a process that is found, started, watched and started again. */
 import * as vscode from "vscode";
-import { CloseAction, ErrorAction, ErrorCodes, LanguageClient, State, type LanguageClientOptions, type Middleware } from "vscode-languageclient/node";
+import { CloseAction, ErrorAction, ErrorCodes, LanguageClient, type LanguageClientOptions, type Middleware } from "vscode-languageclient/node";
 import type { Connection } from "../shared/messages";
 import type { Announced, Daemon } from "./daemon";
 import { HostError } from "./handlers";
@@ -12,7 +12,9 @@ export const PROTOCOL = 1;
 /** Errors that the connection itself gives: it was closed with the answer outstanding, or could not be written to. */
 const GONE = new Set<unknown>([ErrorCodes.PendingResponseRejected, ErrorCodes.ConnectionInactive, ErrorCodes.MessageWriteError]);
 const START_MS = 30_000;
-const STOP_MS = 1_500;
+/** For the answer to `shutdown`, and then for the end of the process before it is killed: 2 s together. */
+const STOP_MS = 1_200;
+const KILL_MS = 800;
 
 export interface ClientParts {
   log: vscode.LogOutputChannel;
@@ -153,10 +155,9 @@ export class DaemonClient implements Daemon, vscode.Disposable {
     this.run = null;
     this.said = null;
     if (run === null) return;
-    // a start that never came to its end cannot be asked to stop: the end of stdin tells it
-    if (run.client.state === State.Running) await run.client.stop(STOP_MS).catch(() => undefined);
-    else run.process?.child.stdin.end();
-    await run.process?.end(STOP_MS);
+    await run.client.stop(STOP_MS).catch(() => undefined);
+    run.process?.child.stdin.end(); // one that was not asked, or did not answer, is told by this
+    await run.process?.end(KILL_MS);
   }
 
   private async begin(number: number): Promise<void> {
@@ -227,10 +228,10 @@ export class DaemonClient implements Daemon, vscode.Disposable {
       throw new HostError(`${program.shown} is a language server, but not agentd.`, { kind: "unusable", hint: "Choose another program." });
     }
     if (said.protocol !== PROTOCOL) {
-      const older = said.protocol < PROTOCOL ? "agentd" : "this extension";
+      const isOlder = said.protocol < PROTOCOL; // then a newer one can be installed
       throw new HostError(
-        `agentd ${said.version} speaks version ${said.protocol} of the protocol, this extension version ${PROTOCOL}.`,
-        { kind: "unusable", hint: `Update ${older}.` },
+        `${program.shown} speaks version ${said.protocol} of the protocol, this extension version ${PROTOCOL}.`,
+        { kind: isOlder ? "missing" : "unusable", hint: isOlder ? "Update agentd." : "Update this extension." },
       );
     }
     this.said = said;

@@ -44,7 +44,7 @@ export function registerCommands(parts: CommandParts): vscode.Disposable[] {
     },
     "agentd.ui.cancel": async () => handlers.cancel({ sessionId: current(), keepQueue: false }),
     "agentd.ui.setModel": async () => {
-      const model = await chooseModel(surroundings.knownModels);
+      const model = await chooseModel(await surroundings.readModels());
       if (model !== undefined) await choose({ model });
     },
     "agentd.ui.setMode": async () => {

@@ -1,6 +1,6 @@
 /** The extension host's rooms, put together. */
 import * as vscode from "vscode";
-import type { ToView } from "../shared/messages";
+import type { Shown, ToView } from "../shared/messages";
 import type { Session } from "../shared/wire";
 import { Bridge } from "./bridge";
 import { chatHandlers } from "./chat";
@@ -127,7 +127,7 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
 }
 
 /** The session of a view that begins: read, or to be read as soon as the daemon is there. */
-async function begun(shown: ShownSession, daemon: DaemonClient, wanted: string, log: vscode.LogOutputChannel) {
+async function begun(shown: ShownSession, daemon: DaemonClient, wanted: string, log: vscode.LogOutputChannel): Promise<Shown | null> {
   if (daemon.connection.state !== "ready") {
     shown.expect(wanted);
     return null;
@@ -136,9 +136,10 @@ async function begun(shown: ShownSession, daemon: DaemonClient, wanted: string, 
     return await shown.open(wanted);
   } catch (error) {
     const { kind, message } = toCallError(error);
+    if (kind === "cancelled" && shown.id !== null && shown.id !== wanted) return begun(shown, daemon, shown.id, log);
     log.info(`The session that was shown last is not: ${message}`);
     if (kind === "ended") shown.expect(wanted);
-    else shown.clear();
+    else if (kind !== "cancelled") shown.clear();
     return null;
   }
 }

@@ -7,7 +7,7 @@ import { ask, type Answer } from "./process";
 import { isExecutable, searchPath } from "./program";
 import { REQUIREMENT, versionIn } from "./versions";
 
-const VENV_MS = 120_000;
+const VENV_MS = 300_000;
 const PIP_MS = 900_000;
 const PYTHONS = process.platform === "win32" ? ["python.exe", "py.exe"] : ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python"];
 const BIN = process.platform === "win32" ? "Scripts" : "bin";

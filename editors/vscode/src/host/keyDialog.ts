@@ -6,8 +6,8 @@ import type { Keys } from "./keys";
 /** Providers that need no key, and the one that is no model. */
 const WITHOUT = new Set(["scripted", "ollama"]);
 
-export async function chooseKey(keys: Keys, models: ModelInfo[], named?: string): Promise<void> {
-  const provider = named ?? (await chooseProvider(keys, models));
+export async function chooseKey(keys: Keys, models: () => Promise<ModelInfo[]>, named?: string): Promise<void> {
+  const provider = named ?? (await chooseProvider(keys, await models()));
   if (provider === undefined) return;
   const key = await vscode.window.showInputBox({
     title: `API key for ${provider}`,

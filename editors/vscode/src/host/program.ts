@@ -87,7 +87,9 @@ async function located(name: string): Promise<string | null> {
 
 async function tried(line: CommandLine, places: Places): Promise<Program> {
   const shown = [line.command, ...line.args].join(" ");
-  const answer = await ask({ command: line.command, args: [...line.args, "--version"] }, { cwd: places.cwd });
+  const options = line.args.findIndex((each) => each.startsWith("--"));
+  const before = options < 0 ? line.args : line.args.slice(0, options); // it takes no other option beside --version
+  const answer = await ask({ command: line.command, args: [...before, "--version"] }, { cwd: places.cwd });
   const version = versionIn(answer.stdout);
   if (answer.code !== 0 || version === null) {
     const why = answer.stderr.trim().split("\n").at(-1) ?? "";

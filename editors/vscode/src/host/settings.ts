@@ -10,10 +10,21 @@ export interface Beginning {
   effort?: Effort;
 }
 
-/** A setting that says something. */
-export function setting(name: "model" | "mode"): string | undefined {
-  const value = vscode.workspace.getConfiguration("agentd").get<string>(name, "").trim();
-  return value === "" ? undefined : value;
+/** The model that the settings name; those of a workspace count only where it is trusted. */
+export function modelSetting(): string | undefined {
+  return said(vscode.workspace.getConfiguration("agentd").get("model"));
+}
+
+/**
+ * The mode that the user's own settings name. A workspace may ask for a stricter one only: its word goes to agentd as
+ * what it is, by `workspace/configuration`.
+ */
+export function modeSetting(): string | undefined {
+  return said(vscode.workspace.getConfiguration("agentd").inspect("mode")?.globalValue);
+}
+
+function said(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 }
 
 /** What new sessions begin with, as the user last chose it in this workspace; else settings and the daemon decide. */

@@ -12,7 +12,7 @@ import { chooseKey } from "./keyDialog";
 import type { Keys } from "./keys";
 import { findProgram, isExecutable, type Program } from "./program";
 import { onPythonChange } from "./python";
-import { setting } from "./settings";
+import { modelSetting, modeSetting } from "./settings";
 import type { ShownSession } from "./shown";
 import type { SurroundingsRoom } from "./surroundings";
 
@@ -64,7 +64,7 @@ export class Setup {
 
   /** What the daemon is told of the user's settings as it starts. */
   options(): object {
-    const [model, mode] = [setting("model"), setting("mode")];
+    const [model, mode] = [modelSetting(), modeSetting()];
     return { trusted: vscode.workspace.isTrusted, ...(model === undefined ? {} : { model }), ...(mode === undefined ? {} : { mode }) };
   }
 
@@ -92,7 +92,7 @@ export class Setup {
     switch (name) {
       case "install": return this.install();
       case "chooseProgram": return this.chooseProgram();
-      case "setKey": return chooseKey(keys, surroundings.knownModels, argument);
+      case "setKey": return chooseKey(keys, () => surroundings.readModels(), argument);
       case "demo": return beginDemo({ client: daemon, shown, bridge, extension: this.context.extensionUri });
       case "restart": return daemon.start();
       case "showLog": return this.log.show(true);

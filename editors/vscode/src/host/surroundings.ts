@@ -73,7 +73,9 @@ export class SurroundingsRoom implements vscode.Disposable {
     return wanted !== undefined && modes.includes(wanted) ? wanted : "ask";
   }
 
-  get knownModels(): ModelInfo[] {
+  /** The models, once they are known. Fails where there is no daemon to tell them. */
+  async readModels(): Promise<ModelInfo[]> {
+    if (this.models.length === 0) this.models = (await this.parts.daemon.request<ModelsResult>("agentd/models")).models;
     return this.models;
   }
 
@@ -104,6 +106,18 @@ export class SurroundingsRoom implements vscode.Disposable {
       }),
     ]);
     this.tell();
+    await this.askServers();
+  }
+
+  /** Models that nobody knows by name (`provider/*`): their servers do, where they run on this machine. */
+  private async askServers(): Promise<void> {
+    const unnamed = this.models.filter((model) => model.id.endsWith("/*") && !/ not (set|known)/.test(model.reason ?? ""));
+    await Promise.all(unnamed.map(({ provider }) =>
+      this.ask<ModelsResult>("agentd/models", { provider }, ({ models }) => {
+        if (!models.some((model) => model.available)) return;
+        this.models = [...models, ...this.models.filter((model) => model.provider !== provider)];
+        this.tell();
+      })));
   }
 
   dispose(): void {

@@ -11,7 +11,7 @@ test("a package is the innermost one that a file is in", () => {
   expect(packagesOf(inputs)).toEqual(["node_modules/@s/b", "node_modules/a", "node_modules/a/node_modules/c"]);
 });
 
-test("every package of which something is bundled is in the notices, with the text of its licence", async () => {
+test("every package of which something is bundled is in the notices, with the text of its licence", { timeout: 60_000 }, async () => {
   const all = Object.values(bundles(true) as Record<string, object>);
   const built = await Promise.all(all.map((each) => build({ ...each, write: false, metafile: true, logLevel: "silent" })));
   const used = built.flatMap(({ metafile }) => Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs)))

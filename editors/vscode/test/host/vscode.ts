@@ -56,4 +56,21 @@ export const commands = {
   },
 };
 
-export const workspace = { isTrusted: true, workspaceFolders: undefined as { uri: { scheme: string; fsPath: string } }[] | undefined };
+/** The user's settings of the section `agentd`. */
+export const settings: Record<string, unknown> = {};
+/** Those of the workspace. */
+export const workspaceSettings: Record<string, unknown> = {};
+/** What the Python extension says, where it is there. */
+export const python: { api: unknown; asked: number } = { api: undefined, asked: 0 };
+export const extensions = {
+  getExtension(): unknown {
+    python.asked++;
+    return python.api === undefined ? undefined : { isActive: true, exports: python.api };
+  },
+};
+
+export const workspace = {
+  getConfiguration: () => ({
+    get: (name: string, other: unknown) => workspaceSettings[name] ?? settings[name] ?? other,
+    inspect: (name: string) => ({ globalValue: settings[name], workspaceValue: workspaceSettings[name] }),
+  }), isTrusted: true, workspaceFolders: undefined as { uri: { scheme: string; fsPath: string } }[] | undefined };

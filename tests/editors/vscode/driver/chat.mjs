@@ -37,6 +37,7 @@ export class Chat {
 
   /** Types a prompt and sends it, once it can be sent. */
   async send(text) {
+    await this.window.front();
     await this.prompt.fill(text);
     await until("the prompt can be sent", () => this.button("Send").isEnabled());
     await this.prompt.press("Enter");
@@ -80,6 +81,7 @@ export class Chat {
   }
 
   async shows(text) {
+    await this.window.front();
     await until(`the chat shows ${text}`, async () => (await this.text()).includes(text), { seen: () => this.text() });
   }
 }

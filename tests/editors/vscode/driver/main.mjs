@@ -1,6 +1,7 @@
 /**
  * Plays scenarios in a browser: one JSON object a line on stdin, each answered by one on stdout. `{play, module,
- * folder}` plays a scenario, `{inHost: {extension, tests, workspace}}` runs the tests in the extension host. `AGENTD_DRIVE` says where everything is. Ends with its stdin.
+ * folder}` plays a scenario of a module, which is named as seen from `scenarios`; `{inHost: {extension, tests,
+ * workspace}}` runs the tests in the extension host. `AGENTD_DRIVE` says where everything is. Ends with its stdin.
  */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -24,22 +25,13 @@ async function play(house, { play: name, module, folder }) {
   await import(new URL(`../scenarios/${module}`, import.meta.url));
   const stage = new Stage(house, folder);
   try {
-    await within(`${name} ends`, scenarios.get(name)(stage), SCENARIO_SECONDS);
-    return { ok: true };
+    const value = await within(`${name} ends`, scenarios.get(name)(stage), SCENARIO_SECONDS);
+    return { ok: true, value };
   } catch (error) {
     return { ok: false, error: error.stack };
   } finally {
     await stage.keep();
     await stage.clear();
-  }
-}
-
-/** VS Code's server ends with us also where whoever started both was killed. */
-function stopped(pid) {
-  try {
-    process.kill(pid);
-  } catch {
-    // it has ended before us
   }
 }
 
@@ -51,6 +43,7 @@ house.browser = await chromium.launchPersistentContext(profile, {
   executablePath: places.browser,
   headless: true,
   viewport: { width: 1280, height: 800 },
+  deviceScaleFactor: places.scale ?? 1,
   permissions: ["clipboard-read", "clipboard-write"],
   args: [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -58,6 +51,7 @@ house.browser = await chromium.launchPersistentContext(profile, {
   ],
 });
 house.browser.setDefaultTimeout(ACTION_MS);
+house.browser.setDefaultNavigationTimeout(ACTION_MS);
 try {
   for await (const line of createInterface({ input: process.stdin })) {
     let answer;
@@ -72,6 +66,5 @@ try {
 } finally {
   await house.browser.close();
   model.stop();
-  stopped(places.server.pid);
   rmSync(profile, { recursive: true, force: true });
 }

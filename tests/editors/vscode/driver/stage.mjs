@@ -121,7 +121,10 @@ export class Stage {
 
   /** Closes all windows and waits until nothing of them runs any more. */
   async clear() {
-    await Promise.all(this.#windows.map(({ page }) => page.close({ runBeforeUnload: false })));
+    for (const { page } of this.#windows.filter((one) => !one.page.isClosed())) {
+      await page.goto("about:blank"); // a window that is left says so to its server; one in the background may not
+      await page.close();
+    }
     this.model.reset();
     if (this.#machine !== null) this.#setMachine({});
     const { pid } = this.#house.server;

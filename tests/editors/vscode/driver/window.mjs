@@ -27,8 +27,14 @@ export class Window {
     await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
   }
 
+  /** Lets this window be seen, of several: what is hidden draws nothing. */
+  async front() {
+    await this.page.bringToFront();
+  }
+
   /** Our view, brought to the front where it is not there. */
   async chat({ ready = true } = {}) {
+    await this.front();
     const ours = this.page.locator('.activitybar .action-item:has(.action-label[aria-label^="agentd"])');
     await until("our view is in front", async () => {
       if (/\bchecked\b/.test(await ours.getAttribute("class"))) return true;
@@ -48,8 +54,9 @@ export class Window {
   }
 
   /** Runs a command by its title in the palette. */
-  async command(title) {
+  async command(title, { asks = false } = {}) {
     await this.#pick(`>${title}`, title);
+    if (asks) return; // it has a quick pick of its own
     await this.page.locator(QUICK_INPUT).waitFor({ state: "hidden" });
   }
 
@@ -69,10 +76,11 @@ export class Window {
     const row = page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first();
     await until(`the palette offers ${label}`, async () => {
       if (mayOpen && !(await input.isVisible())) await page.keyboard.press("F1");
-      await input.fill(typed, { timeout: 1000 });
-      await row.click({ timeout: 2000 });
+      await input.fill(typed, { timeout: 2000 });
+      await row.waitFor({ timeout: 2000 });
       return true;
     });
+    await row.click();
   }
 
   /** The editor that shows a file. */

@@ -1,5 +1,4 @@
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
@@ -36,21 +35,11 @@ scenario("where agentd is missing it is installed by one click, in a place of it
   await chat.shows("I am.");
 });
 
-scenario("an installation that fails is told plainly, and nothing of it is used", async (stage) => {
-  const broken = join(stage.folder, "agentd_lsp-0.1.0-py3-none-any.whl");
-  writeFileSync(broken, "no wheel");
-  const window = await stage.open({ machine: { "agentd.command": [], "agentd.installSource": broken } });
-  const chat = await window.chat({ ready: false });
-  await chat.button("Install agentd").click();
-  await chat.frame.getByText("pip could not install").first().waitFor();
-  await chat.frame.getByText("was not found").first().waitFor();
-});
-
 scenario("a key is given to the provider, and stands in no log, however much is logged", async (stage) => {
   const key = "sk-test-0123456789abcdef";
   const window = await stage.open({ machine: { "agentd.trace": "verbose" } });
   const chat = await window.chat();
-  await window.command("agentd: Set API Key…");
+  await window.command("agentd: Set API Key…", { asks: true });
   const { page } = window;
   await page.locator(".quick-input-list .monaco-list-row", { hasText: "live" }).first().click();
   const input = page.locator(".quick-input-widget input[type=password]");
@@ -71,7 +60,7 @@ scenario("a key is given to the provider, and stands in no log, however much is 
   await chat.shows("Again.");
   await until("the traffic is logged", () => stage.logs().includes("agentd/prompt"));
   expect(!stage.logs().includes(key), "the key is in the log");
-  await window.command("agentd: Delete API Key…");
+  await window.command("agentd: Delete API Key…", { asks: true });
   await page.locator(".quick-input-list .monaco-list-row", { hasText: "live" }).first().click();
 });
 
@@ -91,4 +80,13 @@ scenario("the report of agentd doctor opens in an editor", async (stage) => {
   await window.command("agentd: Doctor");
   await until("the report is there", async () =>
     (await window.page.locator(".editor-instance .view-lines").allInnerTexts()).join("").replaceAll("\u00a0", " ").includes("configuration"));
+});
+
+scenario("a daemon that ends over and over is given up, and its last words are told", async (stage) => {
+  const window = await stage.open({ machine: { "agentd.command": ["/bin/sh", "-c", "echo 'no room for me' >&2; exit 3"] } });
+  const chat = await window.chat({ ready: false });
+  await chat.frame.getByText("no room for me").first().waitFor();
+  await chat.frame.getByText("exit code 3").first().waitFor();
+  const starts = () => stage.logs().split("agentd ended: exit code 3").length - 1;
+  expect(starts() === 5, `it was started ${starts()} times`);
 });
