@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from agentd.agent.host import Engine
 from agentd.config.checker_settings import Checker
@@ -179,6 +179,12 @@ class House:
         if known is None:
             return "this daemon has none."
         return None if known.works else known.reason
+
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes that may be chosen here; `auto` also as long as nobody has looked for a sandbox."""
+        is_known = self.sandbox is None or self.sandbox.known is not None
+        refused = {"auto": is_known and self._lack() is not None, "full": not self.settings.allow_full}
+        return tuple(mode for mode in get_args(Mode) if not refused.get(mode, False))
 
     def check_mode(self, mode: Mode | None) -> None:
         """Raise `RpcError` unsupported for a mode that may not be chosen here; `find_out` comes first."""
