@@ -10,9 +10,12 @@ async function openSession(window, title) {
 /** Sends a prompt, which is refused as long as the session is the other window's. */
 async function sentOnceItIsOurs(stage, chat, text) {
   await until("the session takes a prompt", async () => {
+    // The box is emptied when the prompt was taken, and keeps the text of one that was refused.
+    if (stage.model.unheard > 0 || (await chat.log.innerText()).includes(text)) return true;
     await chat.prompt.fill(text);
     await chat.prompt.press("Enter");
-    return stage.model.unheard > 0;
+    await chat.log.getByText(text).waitFor({ timeout: 5000 }).catch(() => undefined);
+    return false;
   });
 }
 
