@@ -22,7 +22,7 @@ from typing import Any
 from agentd import __version__
 from agentd.config.secrets import Secrets
 from agentd.protocol import strict_json
-from agentd.protocol.capabilities import LIMITS, MAX_PROCESS_ID, initialize_result, position_encoding
+from agentd.protocol.capabilities import LIMITS, MAX_PROCESS_ID, initialize_result
 from agentd.protocol.frames import BrokenFraming, FrameReader, encode
 from agentd.server.descriptors import read_some, write_all
 from agentd.server.start import Start
@@ -147,7 +147,7 @@ def _answer_early(start: Start) -> bool:
         return False
     if not _is_plain_initialize(message):
         return False
-    result = initialize_result(position_encoding(message["params"]["capabilities"]))
+    result = initialize_result(message["params"]["capabilities"])
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
     write_all(start.fd_out, encode(json.dumps(answer, separators=(",", ":")).encode()))
     return True

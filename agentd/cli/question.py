@@ -75,7 +75,9 @@ class Questions:
 
 def allowing_options(subject: PermissionSubject, mode: str | None, trusted: bool) -> str:
     """The options of `agentd run` under which such a call is not asked about (protocol, section 6)."""
-    edits = isinstance(subject, EditSubject) and not _is_guarded(subject.uri)
+    edits = isinstance(subject, EditSubject) and not any(
+        _is_guarded(uri) for uri in (subject.uri, subject.target_uri) if uri is not None
+    )
     wanted = "edit" if edits and mode not in ("edit", "auto", "full") else "full"
     words = [] if mode == wanted else [f"--mode {wanted}"]
     if wanted == "full":

@@ -14,17 +14,22 @@ Format = Literal["ruff", "eslint", "tsc", "gnu"]
 """What a checker prints: JSON of ruff or ESLint, lines of tsc, or `file:line:column: severity: message`."""
 
 DEFAULT_TIMEOUT_S = 120
-_KNOWN = ("command", "format", "timeout_s")
+DEFAULT_AFTER_EDIT_S = 5.0
+_KNOWN = ("command", "format", "timeout_s", "after_edit_s")
 
 
 @dataclass(frozen=True)
 class Checker:
-    """A program, run in the workspace folder as it stands here. `timeout_s` is in seconds."""
+    """A program, run in the workspace folder as it stands here. `timeout_s` is in seconds.
+
+    `after_edit_s` is how long an edit waits for it, 0 where it is not run after edits.
+    """
 
     name: str
     command: tuple[str, ...]
     format: Format
     timeout_s: int = DEFAULT_TIMEOUT_S
+    after_edit_s: float = DEFAULT_AFTER_EDIT_S
 
 
 def checker_settings(table: Table | None) -> tuple[Checker, ...]:
@@ -47,9 +52,11 @@ def _checker(name: str, table: Table) -> Checker | None:
     if "format" not in table:
         table.complain("format", f"is missing; use one of {', '.join(get_args(Format))}")
     timeout_s = table.count("timeout_s")
+    after_edit_s = table.number("after_edit_s", zero=True)
     if not table.is_sound or not command or form is None:
         return None
-    return Checker(name, command, form, timeout_s or DEFAULT_TIMEOUT_S)
+    after = DEFAULT_AFTER_EDIT_S if after_edit_s is None else after_edit_s
+    return Checker(name, command, form, timeout_s or DEFAULT_TIMEOUT_S, after)
 
 
 def chosen(checkers: Collection[Checker], names: Collection[str] | None) -> tuple[Checker, ...]:

@@ -119,6 +119,8 @@ def exact(subject: PermissionSubject) -> Pattern:
     match subject:
         case CommandSubject():
             return Pattern("command", (subject.command, subject.cwd))
+        case EditSubject(target_uri=str(target)):
+            return Pattern("edit", (subject.uri, target))
         case EditSubject() | ReadSubject():
             return Pattern(subject.type, (subject.uri,))
         case FetchSubject():
@@ -228,7 +230,9 @@ def _in_words(pattern: Pattern, tool_name: str, root: Path | None) -> str:
             where = _place(Path(parts[1]), root)
             return f"exactly this command: {_shown(parts[0])}{'' if where == '.' else f' (in {where})'}"
         case "edit":
-            return f"edits to {_file(parts[0], root)} with {tool_name}"
+            files = [_file(uri, root) for uri in parts]
+            what = f"edits to {files[0]}" if len(files) == 1 else f"moving {' to '.join(files)}"
+            return f"{what} with {tool_name}"
         case "read":
             return f"reading {_file(parts[0], root)} with {tool_name}"
         case "fetch":

@@ -4,6 +4,7 @@ Standard library only: `boot.py` answers `initialize` from here before anything 
 feature stands here only when it works; tests hold this list against the registry of the running server.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from agentd import __version__
@@ -82,6 +83,9 @@ COMMANDS = (
 ACTION_KINDS = ("quickfix", "refactor.rewrite", "source")
 """The kinds of code actions that are offered."""
 
+DOCUMENT_SYNC: dict[str, Any] = {"openClose": True, "change": 2, "save": {"includeText": False}}
+"""What the client is to tell of its documents: incremental changes."""
+
 MAX_PROCESS_ID = 2**31 - 1
 """LSP's largest integer; no system has a process beyond it."""
 
@@ -93,14 +97,18 @@ LIMITS = {
 }
 
 
-def initialize_result(position_encoding: str) -> dict[str, Any]:
-    """The `InitializeResult`, for a client with whom `position_encoding` ("utf-8" or "utf-16") was agreed."""
+def initialize_result(capabilities: Any) -> dict[str, Any]:
+    """The `InitializeResult` for a client of these capabilities, without what is registered with it later."""
+    announced: dict[str, Any] = {}
+    if not takes_documents_later(capabilities):
+        announced["textDocumentSync"] = DOCUMENT_SYNC
+    if not takes_actions_later(capabilities):
+        announced["codeActionProvider"] = {"codeActionKinds": list(ACTION_KINDS)}
     return {
         "capabilities": {
-            "positionEncoding": position_encoding,
-            "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
+            "positionEncoding": position_encoding(capabilities),
+            **announced,
             "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
-            "codeActionProvider": {"codeActionKinds": list(ACTION_KINDS)},
             "executeCommandProvider": {"commands": list(COMMANDS)},
             "experimental": {
                 "agentd": {
@@ -114,6 +122,25 @@ def initialize_result(position_encoding: str) -> dict[str, Any]:
         },
         "serverInfo": {"name": "agentd", "version": __version__},
     }
+
+
+def takes_documents_later(capabilities: Any) -> bool:
+    """Whether documents are registered once the client runs, and not announced."""
+    return said(capabilities, "textDocument", "synchronization", "dynamicRegistration")
+
+
+def takes_actions_later(capabilities: Any) -> bool:
+    """The same of code actions: only with the documents, since for them alone nothing is gained."""
+    registers = said(capabilities, "textDocument", "codeAction", "dynamicRegistration")
+    return registers and takes_documents_later(capabilities)
+
+
+def said(capabilities: Any, *names: str) -> bool:
+    """Whether the client says true to a capability; what is of another form than LSP's counts as not said."""
+    found = capabilities
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found is True
 
 
 def position_encoding(capabilities: Any) -> Literal["utf-8", "utf-16"]:

@@ -276,10 +276,11 @@ class CommandSubject(Wire):
 
 
 class EditSubject(Wire):
-    """A change to one file, as a unified diff."""
+    """A change to one file, as a unified diff. `target_uri` is the new name of one that would be moved."""
 
     type: Literal["edit"] = "edit"
     uri: str
+    target_uri: str | None = absent()
     patch: str
 
 

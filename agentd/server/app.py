@@ -208,6 +208,7 @@ def _assemble(
         git=functools.partial(_git, processes, sandbox),
         checkpoint_bytes=settings.checkpoints.max_mb * 2**20,
     )
+    language_server.on_save = house.writers.note_save
     tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)
     tasks.start_soon(sessions.settle_rewinds)

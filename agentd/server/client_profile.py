@@ -16,16 +16,19 @@ class Quirks:
     answer is shown under a name of its own.
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
     `cursor_is_selection`: where nothing is selected, the character under the cursor is told as the selection.
+    `empties_created`: told to create a file, it empties one that is there by then, or creates none at all.
     """
 
     reloads_files: bool = False
     long_messages: bool = True
     cursor_is_selection: bool = False
+    empties_created: bool = False
 
 
 QUIRKS: dict[str, Quirks] = {
     "Visual Studio Code": Quirks(reloads_files=True),
     "helix": Quirks(long_messages=False, cursor_is_selection=True),  # one status line
+    "Neovim": Quirks(empties_created=True),
     "Sublime Text LSP": Quirks(reloads_files=True),
     "Zed": Quirks(reloads_files=True),
     "vim-lsp": Quirks(long_messages=False),
@@ -44,12 +47,14 @@ class ClientProfile:
     """The client as `initialize` describes it.
 
     `progress`: it lets us create progress of our own. `shows_documents`: it opens a file when asked to.
+    `has_menu`: it asks for code actions.
     `action_literals`: it takes code actions, and not only commands, as the answer to `codeAction`.
     """
 
     name: str = ""
     progress: bool = False
     shows_documents: bool = False
+    has_menu: bool = False
     action_literals: bool = False
     quirks: Quirks = Quirks()
 
@@ -62,6 +67,7 @@ class ClientProfile:
             name=name,
             progress=_at(capabilities, "window", "workDoneProgress") is True,
             shows_documents=_at(capabilities, "window", "showDocument", "support") is True,
+            has_menu=isinstance(_at(capabilities, "textDocument", "codeAction"), dict),
             action_literals=isinstance(
                 _at(capabilities, "textDocument", "codeAction", "codeActionLiteralSupport"), dict
             ),

@@ -5,7 +5,6 @@ file. It answers at acceptance, never at the end of a prompt (some editors freez
 later is shown by progress, messages and documents.
 """
 
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -18,18 +17,20 @@ from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import COMMANDS
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import CommandContent, ContentBlock, Mode, ResourceContent, TextContent
+from agentd.protocol.text import one_line
 from agentd.protocol.wire import Many, Wire, absent
 from agentd.server import actions, orders
 from agentd.server.actions import CodeActionParams, Target
 from agentd.server.door import Method, Request
 from agentd.server.editor import ClientEditor
+from agentd.server.language_server import file_of, key_of
 from agentd.server.methods import Methods
 from agentd.server.parsing import validate
 from agentd.server.progress import Progress
 from agentd.server.shown import Shown
 from agentd.sessions.session import Session
 from agentd.sessions.submission import Submission
-from agentd.workspace.paths import WorkspaceError, path_of
+from agentd.workspace.untitled import is_untitled
 
 _MAX_CHOICES = 12
 """So many models are offered to choose from; a longer list is no question."""
@@ -90,11 +91,14 @@ class Commands:
 
     async def code_actions(self, params: CodeActionParams, request: Request) -> list[dict[str, Any]]:
         """What the editor's menu offers at a place."""
-        path = _file(params.text_document.uri)
-        if path is None:
+        uri = params.text_document.uri
+        path = key_of(uri)
+        document = await self.editor.document(path) if path is not None else None
+        if path is None or (document is None and is_untitled(uri)):
             return []  # no tool could reach it
+        if is_untitled(uri):
+            path = self._here()  # where a prompt about it runs
         self._last_folder = self.methods.connection.root_of(path) or self._last_folder
-        document = await self.editor.document(path)
         sessions = [session for session in self.methods.sessions.opened if path.is_relative_to(session.root)]
         running = [session.session_id for session in sessions if session.prompts.run is not None]
         asking = sorted(question.request_id for session in sessions for question in session.pending)
@@ -132,7 +136,7 @@ class Commands:
 
     def _reviewer(self, target: Target) -> str | None:
         """The session that found what is to be fixed, where it is a finding of ours."""
-        path, findings = _file(target.uri), self.editor.findings
+        path, findings = key_of(target.uri), self.editor.findings
         shown = (findings.session_of(path, each.message) for each in target.diagnostics)
         return next((session_id for session_id in shown if session_id is not None), None)
 
@@ -140,10 +144,13 @@ class Commands:
         """The workspace folder that a command is about: the innermost one that holds the file."""
         if target is None:
             return self._here()
-        path = _file(target.uri)
+        path = file_of(target.uri)
+        if is_untitled(target.uri):
+            return self._here()
         if path is None:
             raise RpcError(
-                "invalidParams", f"/arguments/{number}/uri: must be the file: URI of a file of this machine"
+                "invalidParams",
+                f"/arguments/{number}/uri: must be the file: URI of a file of this machine, or untitled:",
             )
         return self.methods.connection.root_of(path) or self._here()
 
@@ -159,6 +166,8 @@ class Commands:
     ) -> object:
         """Run a prompt, or queue it behind the one that runs; gives its ids once it is safe."""
         self._last_folder = root
+        if session_id is None:
+            await self._go_on(root)
         params = wire.PromptParams(
             session_id=session_id,
             workspace_uri=root.as_uri() if session_id is None else None,
@@ -177,6 +186,13 @@ class Commands:
 
         accepted = await session.prompt(params, on_start)
         return {"sessionId": accepted.session_id, "promptId": accepted.prompt_id}
+
+    async def _go_on(self, root: Path) -> None:
+        """Such an editor starts agentd anew and knows no sessions: the one that was killed goes on."""
+        session = await self.methods.sessions.go_on(root)
+        if session is not None:
+            title = one_line(session.info.title) or session.session_id
+            self.shown.message(f'agentd had ended in the middle; its session "{title}" goes on.')
 
     def _progress(self, session: Session, taken: Submission) -> Progress | None:
         if not self.methods.connection.client.progress:
@@ -244,6 +260,7 @@ class Commands:
         """The session that is named, else the one last used."""
         named = said.text(number)
         if named is None:
+            await self._go_on(self._here())
             named = self.methods.sessions.latest(self._here(), None)
         if named is None:
             raise RpcError("sessionNotFound", "There is no session yet.", hint="agentd.prompt begins one.")
@@ -326,6 +343,8 @@ class Commands:
 
     async def _change(self, what: str, said: "_Arguments", chosen: str) -> None:
         """Change the model or mode of a session: the one named, or last used, or a new one."""
+        if said.text(1) is None:
+            await self._go_on(self._here())
         if said.text(1) is None and self.methods.sessions.latest(self._here(), None) is None:
             await self._new_session(_Arguments(()))
         session = await self._session(said, 1)
@@ -363,14 +382,6 @@ class _Arguments:
         if target is None and not optional:
             raise RpcError("invalidParams", f"/arguments/{number}: must be an object with the uri of a file")
         return target
-
-
-def _file(uri: str) -> Path | None:
-    """The file that a URI names, resolved; None for what is no file."""
-    try:
-        return Path(os.path.realpath(path_of(uri)))
-    except WorkspaceError:
-        return None
 
 
 def _resource(target: Target) -> ResourceContent:

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentd.config.editor_settings import editor_settings
+from agentd.protocol.capabilities import said
 from agentd.protocol.wire import Wire
 from agentd.server.connection import Connection
 from agentd.server.door import ClientError, Door
 from agentd.server.face import EditorFace
+from agentd.server.registrations import SECTION, registrations
 
 log = logging.getLogger(__name__)
-
-SECTION = "agentd"
 
 
 class ConfigurationParams(Wire):
@@ -32,15 +32,10 @@ class EditorConfiguration:
         self._changes = 0
 
     async def begin(self) -> None:
-        """Have the editor tell of changes, where it wants to be asked for that, and ask for what is set."""
-        if _said(self.capabilities, "didChangeConfiguration", "dynamicRegistration"):
-            registration = {
-                "id": "agentd-configuration",
-                "method": "workspace/didChangeConfiguration",
-                "registerOptions": {"section": SECTION},
-            }
-            await self._ask("client/registerCapability", {"registrations": [registration]})
-        if _said(self.capabilities, "configuration"):
+        """Register what is not announced, which may be changes of the settings, and ask for those now."""
+        if wanted := registrations(self.capabilities):
+            await self._ask("client/registerCapability", {"registrations": wanted})
+        if said(self.capabilities, "workspace", "configuration"):
             await self.take(None)
 
     async def take(self, settings: Any) -> None:
@@ -48,7 +43,7 @@ class EditorConfiguration:
         self._changes += 1
         change = self._changes
         section = settings.get(SECTION) if isinstance(settings, dict) else None
-        if section is None and _said(self.capabilities, "configuration"):
+        if section is None and said(self.capabilities, "workspace", "configuration"):
             answer = await self._ask("workspace/configuration", {"items": [{"section": SECTION}]})
             section = answer[0] if isinstance(answer, list) and answer else None
             if change != self._changes:
@@ -65,10 +60,3 @@ class EditorConfiguration:
         except ClientError as error:
             log.warning("%s", error)
             return None
-
-
-def _said(capabilities: Mapping[str, Any], *names: str) -> bool:
-    found: Any = capabilities.get("workspace")
-    for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found is True

@@ -18,7 +18,7 @@ from agentd.protocol.documents import (
 from agentd.protocol.methods import ClientOptions
 from agentd.server.door import ClientError, Door
 from agentd.server.findings import SOURCE
-from agentd.server.language_server import LanguageServer, file_of
+from agentd.server.language_server import LanguageServer, key_of
 from agentd.workspace.diagnostics import Known
 from agentd.workspace.paths import uri_of
 
@@ -28,6 +28,8 @@ KNOWN_SECONDS = 0.5
 """For what is known already."""
 FRESH_SECONDS = 1.5
 """For the diagnostics of a text that has just changed."""
+_MOST_VAIN = 3
+"""So often an editor is waited for that tells nothing of files which are not open."""
 _OVERTIME = 0.3
 """For an answer that keeps its time to be on its way."""
 
@@ -54,13 +56,16 @@ class EditorDiagnostics:
         self._published: dict[Path, _Published] = {}
         self._number = 0
         self._news = anyio.Event()
+        self._vain = 0  # how often in a row nothing came of a file that is not open
 
     def publish(self, params: DocumentDiagnostics) -> None:
         """`agentd/diagnostics/publish`: these take the place of those from before."""
-        path = file_of(params.uri)
+        path = key_of(params.uri)
         if path is None:
             return
         self._number += 1
+        if self._documents.text(path) is None:
+            self._vain = 0
         self._published[path] = _Published(self._number, params.version, _of_others(params.diagnostics))
         self._news.set()
         self._news = anyio.Event()
@@ -81,23 +86,40 @@ class EditorDiagnostics:
         return Known({**published, **found}, self._number)
 
     async def fresh(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
-        """Those of a document's present text, once they are known; None where that takes too long.
+        """Those of a file's present text, once they are known; None where that takes too long.
 
-        `since` is what was known before the text changed.
+        `since` is what was known before the text changed. Of a file that is not open they come when the
+        editor's language servers have seen the change on the disk; an editor of which nothing came several
+        times is not waited for then.
         """
         document = await self._documents.document(path)
-        if document is None:
+        if document is None and self._vain >= _MOST_VAIN:
             return None
+        start = anyio.current_time()
+        found = await self._fresh(path, since, document.version if document is not None else None)
+        if document is None:
+            is_vain = anyio.current_time() - start >= FRESH_SECONDS / 2 and (
+                found is None or found == since.by_file.get(path, ())
+            )
+            self._vain = self._vain + 1 if is_vain else 0
+        return found
+
+    async def _fresh(self, path: Path, since: Known, version: int | None) -> tuple[Diagnostic, ...] | None:
+        """The same for a document at this version, or a file that is not open and has none."""
         if self._can_be_asked:
             item = (await self._ask([path], FRESH_SECONDS) or {}).get(path)
-            if item is not None and (item.version is None or item.version >= document.version):
+            if item is not None and (item.version is None or version is None or item.version >= version):
                 return item.diagnostics
         if path not in self._published:  # of this file it tells nothing by itself, as it seems
             return None
         with anyio.move_on_after(FRESH_SECONDS):
             while True:
                 last = self._published[path]
-                if last.number > since.number if last.version is None else last.version >= document.version:
+                if last.version is None or version is None:
+                    is_fresh = last.number > since.number
+                else:
+                    is_fresh = last.version >= version
+                if is_fresh:
                     return last.diagnostics
                 await self._news.wait()
         return None
@@ -124,9 +146,11 @@ class EditorDiagnostics:
         return {
             path: item.model_copy(update={"diagnostics": _of_others(item.diagnostics)})
             for item in items
-            if (path := file_of(item.uri)) is not None
+            if (path := key_of(item.uri)) is not None
         }
 
     async def _uri(self, path: Path) -> str:
         document = await self._documents.document(path)
-        return document.uri if document is not None else uri_of(path)
+        if document is not None:
+            return document.uri
+        return uri_of(path) if path.is_absolute() else str(path)

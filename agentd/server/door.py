@@ -81,7 +81,11 @@ class Notice:
 
 
 class ClientError(Exception):
-    """The client answered a request of ours with an error."""
+    """The client answered a request of ours with an error, of this code."""
+
+    def __init__(self, message: str, code: object = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Door:
@@ -300,7 +304,8 @@ class Door:
         finally:
             del self._asked[str(message_id)]
         if question.error is not None:
-            raise ClientError(f"{method}: {question.error.get('code')} {question.error.get('message')}")
+            code = question.error.get("code")
+            raise ClientError(f"{method}: {code} {question.error.get('message')}", code)
         return question.result
 
     def _take_reply(self, reply: Reply) -> None:

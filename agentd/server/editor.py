@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -21,11 +20,13 @@ from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParam
 from agentd.protocol.messages import Range
 from agentd.protocol.methods import ClientOptions
 from agentd.protocol.text import visible
+from agentd.server.client_profile import Quirks
 from agentd.server.diagnostics import EditorDiagnostics
 from agentd.server.door import ClientError, Door
 from agentd.server.findings import ShownFindings
 from agentd.server.hunks import text_edits
 from agentd.server.language_server import LanguageServer, file_of
+from agentd.server.operations import FileOperations
 from agentd.workspace.buffer import Encoding
 from agentd.workspace.diagnostics import Known
 from agentd.workspace.editor import (
@@ -33,10 +34,12 @@ from agentd.workspace.editor import (
     BufferEdit,
     ChangedOtherwise,
     EditOutcome,
+    FileOperation,
     Finding,
     Focus,
     NotApplied,
     OpenDocument,
+    OperationKind,
     Saving,
 )
 from agentd.workspace.paths import shown, uri_of
@@ -55,6 +58,8 @@ _TOLD_SECONDS = 1.0
 _MOST_REASON = 200
 _MOST_NAMES = 10
 
+_NO_QUIRKS = Quirks()
+
 SAVED, RUN_ANYWAY, CANCEL = "Saved, go on", "Run anyway", "Cancel"
 
 
@@ -72,18 +77,22 @@ class ClientEditor:
     options: ClientOptions | None = None
     told: EditorDiagnostics = field(init=False)
     findings: ShownFindings = field(init=False)
+    operations: FileOperations = field(init=False)
     focus: Focus | None = None
     _pending: list["_Pending"] = field(default_factory=list)
     _has_ended: bool = False
-    _locks: WeakValueDictionary[Path, anyio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
         self.told = EditorDiagnostics(self.door, self.documents)
         self.findings = ShownFindings(self.door)
+        self.operations = FileOperations(self.door, self.documents, self._capability)
 
-    def open(self, capabilities: dict[str, Any], options: ClientOptions | None) -> None:
+    def open(
+        self, capabilities: dict[str, Any], options: ClientOptions | None, quirks: Quirks = _NO_QUIRKS
+    ) -> None:
         """Take what `initialize` says."""
         self.capabilities = capabilities
+        self.operations.creates = not quirks.empties_created
         self.options = self.told.options = options
         self.position_encoding = position_encoding(capabilities)
 
@@ -107,6 +116,10 @@ class ClientEditor:
         """The open document of a URI that is no file."""
         return await self.documents.other(uri)
 
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """The open documents that are no files yet."""
+        return await self.documents.untitled()
+
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents differ from what is on disk."""
         return await self.documents.dirty_paths()
@@ -120,15 +133,11 @@ class ClientEditor:
 
     async def apply(self, edit: BufferEdit) -> EditOutcome:
         """Change an open document; see `workspace.editor.Editor`."""
-        lock = self._locks.get(edit.path)
-        if lock is None:
-            lock = self._locks[edit.path] = anyio.Lock()
-        async with lock:
-            outcome: EditOutcome = NotApplied("it was not tried")
-            # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
-            with CancelScope(shield=True):
-                outcome = await self._apply(edit)
-            return outcome
+        outcome: EditOutcome = NotApplied("it was not tried")
+        # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
+        with CancelScope(shield=True):
+            outcome = await self._apply(edit)
+        return outcome
 
     async def _apply(self, edit: BufferEdit) -> EditOutcome:
         document = await self.documents.document(edit.path)
@@ -157,9 +166,21 @@ class ClientEditor:
             self._pending.remove(pending)
         return pending.outcome()
 
+    def can_do(self, kind: OperationKind) -> bool:
+        """Whether the client takes such operations on files."""
+        return self.operations.can_do(kind)
+
+    async def do(self, operation: FileOperation) -> bool:
+        """Have a file made, renamed or removed; see `workspace.editor.Editor`."""
+        done = False
+        with CancelScope(shield=True):
+            done = await self.operations.do(operation)
+        return done
+
     def end(self) -> None:
         """The daemon ends: wait for no edit any more."""
         self._has_ended = True
+        self.operations.end()
         for pending in self._pending:
             pending.give_up()
 
@@ -213,16 +234,16 @@ class ClientEditor:
 
     # --- saving -----------------------------------------------------------------------------------
 
-    async def save(self, paths: Sequence[Path]) -> Saving:
+    async def save(self, paths: Sequence[Path], wish: str | None = None) -> Saving:
         """Have documents saved; see `workspace.editor.Editor`."""
         uris = [document.uri if (document := await self.document(path)) else uri_of(path) for path in paths]
         if self.options is None or not self.options.save:
-            return await self._ask_to_save(paths)
+            return await self._ask_to_save(paths, wish)
         failed: dict[str, str] = {}
-        wish = DocumentSaveParams(uris=tuple(uris))
+        params = DocumentSaveParams(uris=tuple(uris))
         try:
             with anyio.move_on_after(SAVE_SECONDS) as scope:
-                failed = _failed(await self.door.ask("agentd/document/save", wish))
+                failed = _failed(await self.door.ask("agentd/document/save", params))
                 scope.deadline = anyio.current_time() + _TOLD_SECONDS
                 await self._until_saved(
                     [path for path, uri in zip(paths, uris, strict=True) if uri not in failed]
@@ -232,15 +253,16 @@ class ClientEditor:
         by_uri = dict(zip(uris, paths, strict=True))
         return Saving(failed=tuple((by_uri[uri], why) for uri, why in failed.items() if uri in by_uri))
 
-    async def _ask_to_save(self, paths: Sequence[Path]) -> Saving:
+    async def _ask_to_save(self, paths: Sequence[Path], wish: str | None) -> Saving:
         """Ask the user; that all are saved is an answer, too."""
         names = "\n".join(shown(str(path)) for path in paths[:_MOST_NAMES])
         more = f"\nand {len(paths) - _MOST_NAMES} more" if len(paths) > _MOST_NAMES else ""
         files, them = ("1 file", "it") if len(paths) == 1 else (f"{len(paths)} files", "them")
+        titles = (SAVED, RUN_ANYWAY, CANCEL) if wish is None else (SAVED, CANCEL)
         params = {
             "type": 3,  # MessageType.Info
-            "message": f"Save {files} so that the command sees {them}:\n{names}{more}",
-            "actions": [{"title": title} for title in (SAVED, RUN_ANYWAY, CANCEL)],
+            "message": f"{wish or f'Save {files} so that the command sees {them}:'}\n{names}{more}",
+            "actions": [{"title": title} for title in titles],
         }
         answers: list[Any] = []
         async with anyio.create_task_group() as tasks:

@@ -19,15 +19,20 @@ from agentd.workspace.paths import WorkspaceError, path_of
 log = logging.getLogger(__name__)
 
 COALESCE_SECONDS = 0.1
+_METHOD_NOT_FOUND = -32601
 _EVENTS_PER_STEP = 64
 """So many events of a run go by before others get the loop, however fast the model speaks."""
 
 
 class EditorFace:
-    """One client. `options` is what it said of itself in an `agentd` object; None without one."""
+    """One client. `options` is what it said of itself in an `agentd` object; None without one.
+
+    `has_menu`: its user can answer in a menu of code actions, where it knows no questions.
+    """
 
     def __init__(self, door: Door, outbox: Outbox, start_soon: Callable[..., object]) -> None:
         self.options: ClientOptions | None = None
+        self.has_menu = False
         self._door = door
         self._outbox = outbox
         self._start_soon = start_soon
@@ -102,7 +107,14 @@ class EditorFace:
             "message": _question(request),
             "actions": [{"title": option.label} for option in request.options],
         }
-        answer: Any = await self._door.ask("window/showMessageRequest", params)
+        try:
+            answer: Any = await self._door.ask("window/showMessageRequest", params)
+        except ClientError as error:
+            if error.code != _METHOD_NOT_FOUND or not self.has_menu:
+                raise
+            where = "Allow or reject it in the menu of code actions."
+            self._door.notify("window/showMessage", {"type": 3, "message": f"{params['message']}\n\n{where}"})
+            await anyio.sleep_forever()  # until it is answered there
         title = answer.get("title") if isinstance(answer, dict) else None
         chosen = next((option for option in request.options if option.label == title), None)
         return PermissionAnswer(option_id=chosen.option_id) if chosen is not None else None

@@ -22,6 +22,7 @@ from agentd.workspace.buffer import Buffer, Encoding, Spot
 from agentd.workspace.documents import Documents
 from agentd.workspace.editor import OpenDocument
 from agentd.workspace.paths import WorkspaceError, path_of
+from agentd.workspace.untitled import is_untitled
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class LanguageServer:
         """`position_encoding` is asked when the first document comes, after it was agreed."""
         self._position_encoding = position_encoding
         self._documents = Documents()
+        self.on_save: Callable[[Path, str], None] | None = None
+        """Called in a thread with the file and the text of a document that was saved."""
         self._send, self._receive = anyio.create_memory_object_stream[tuple[str, Any]](math.inf)
         self._waiting = 0
         self._settled = anyio.Event()
@@ -94,7 +97,9 @@ class LanguageServer:
             case _Step("change"):
                 self._documents.change(step.uri, step.version)
             case _Step("save"):
-                self._documents.save(step.uri)
+                saved = self._documents.save(step.uri)
+                if saved is not None and self.on_save is not None:
+                    await anyio.to_thread.run_sync(self.on_save, *saved)
             case _Step("close"):
                 self._documents.close(step.uri)
 
@@ -111,6 +116,11 @@ class LanguageServer:
         """The open document of a URI that is no file."""
         await self._until_settled()
         return self._documents.other(uri)
+
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """The open documents that are no files yet."""
+        await self._until_settled()
+        return self._documents.untitled()
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents differ from what is on disk."""
@@ -196,6 +206,11 @@ def _load(position_encoding: Encoding) -> Understand:
         return function(converter.structure(params, kind))
 
     return understand
+
+
+def key_of(uri: str) -> Path | None:
+    """What a document goes by: its file, or for one that is none yet the path of its `Untitled`."""
+    return Path(uri) if is_untitled(uri) else file_of(uri)
 
 
 def file_of(uri: str) -> Path | None:

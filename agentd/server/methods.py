@@ -99,13 +99,14 @@ class Methods:
         self.connection.open(params, options)
         self.configuration.capabilities = params.capabilities
         self.face.options = options
+        self.face.has_menu = self.connection.client.has_menu
         self.door.trace.level = trace_level(params.trace)
-        self.editor.open(params.capabilities, options)
+        self.editor.open(params.capabilities, options, self.connection.client.quirks)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
         self.background(self.engines.warm_up, self.connection.default_model)
         self.background(self.house.find_out, self.connection.default_mode)
-        return initialize_result(self.editor.position_encoding)
+        return initialize_result(params.capabilities)
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
         """Stop all runs and answer their prompts; after this, only `exit` is left."""

@@ -29,6 +29,7 @@ from agentd.sessions.rewinding import Rewinding
 from agentd.sessions.state import SessionState
 from agentd.sessions.words import commands_in
 from agentd.workspace.paths import path_of
+from agentd.workspace.untitled import is_untitled
 
 _MODES: tuple[Mode, ...] = get_args(Mode)
 _MOST_SHOWN = 200_000  # characters of a diff or an export: the answer stays in the session
@@ -205,6 +206,8 @@ class BuiltIn:
         return visible("\n".join(lines))
 
     def _named(self, file: RewoundFile) -> str:
+        if is_untitled(file.uri):
+            return visible(file.uri)
         path = path_of(file.uri)
         return visible(
             str(path.relative_to(self._ground.root) if path.is_relative_to(self._ground.root) else path)

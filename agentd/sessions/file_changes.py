@@ -18,6 +18,7 @@ from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, FileState, Parts, same_content
 from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError
 from agentd.workspace.text import BinaryContent, decode, visible
+from agentd.workspace.untitled import Untitled, place_at
 
 _MOST_PATCH = 16 * 1024 * 1024
 """Characters of a whole diff; the files behind that are named without their patch."""
@@ -32,7 +33,7 @@ def diff(
     told: list[DiffFile] = []
     room = _MOST_PATCH
     for parts, (before, after) in _net(_changes(checkpoints), prompts).items():
-        patch, file = _file(checkpoints, Place(root, parts, "/".join(parts)), before, after)
+        patch, file = _file(checkpoints, place_at(root, parts), before, after)
         if len(patch) > room:
             patch = f"{_head(file, parts)}The diff of this file is left out: it would be too long.\n"
         room -= len(patch)
@@ -55,6 +56,9 @@ def original(
         place = place_of(root, params.uri, {change.parts for change in changes})
         ours = (each for each in changes if each.parts == place.parts and each.origin in since)
         first = next(ours, None)
+        if first is None and isinstance(place, Untitled):
+            reason = f"'{place.shown}' is no file: what it holds is in the editor."
+            raise RpcError("unsupported", reason)
         if first is None:
             snapshot = files.read_if_present(place)
             return SessionOriginalResult(text=None if snapshot is None else _text(snapshot.data))
@@ -131,7 +135,7 @@ def _file(
 
 
 def _head(file: DiffFile, parts: Parts) -> str:
-    name = visible("/".join(parts))
+    name = visible("/".join(parts).removeprefix("/"))
     old = "/dev/null" if file.action == "created" else f"a/{name}"
     new = "/dev/null" if file.action == "deleted" else f"b/{name}"
     return f"--- {old}\n+++ {new}\n"

@@ -348,6 +348,11 @@ def holder(path: Path) -> int | None:
     return pid if pid is not None and _is_locked(path) else None
 
 
+def is_left(path: Path) -> bool:
+    """Whether a session's last writer was killed before closing it, and nobody writes it now."""
+    return _pid_file(path).exists() and not _is_locked(path)
+
+
 def _is_locked(path: Path) -> bool:
     import fcntl
 

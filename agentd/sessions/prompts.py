@@ -21,6 +21,7 @@ from agentd.protocol.messages import (
 )
 from agentd.protocol.text import one_line
 from agentd.workspace.paths import OutsideWorkspace, WorkspaceError, path_of, resolve
+from agentd.workspace.untitled import is_untitled
 
 MAX_REFERENCES = 1000
 """Files that one prompt refers to: each is looked for before the prompt is taken, while all else waits."""
@@ -72,6 +73,8 @@ def check_blocks(blocks: Sequence[ContentBlock], root: Path) -> None:
 
 def _check_place(uri: str, root: Path, where: str) -> None:
     """Raise `RpcError` for a URI that names no file of the workspace. What it names need not be there."""
+    if is_untitled(uri):
+        return
     try:
         resolve(root, str(path_of(uri)))
     except OutsideWorkspace as error:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 import anyio.to_thread
 from anyio import CancelScope
@@ -27,8 +28,9 @@ from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, Parts
 from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
 from agentd.workspace.restoring import Restoration, Wanted
-from agentd.workspace.restoring_buffers import Buffers, BufferStep, plan_buffers
+from agentd.workspace.restoring_buffers import Buffers, BufferStep, plan_buffers, remove_in_editor
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.untitled import is_untitled, untitled
 
 log = logging.getLogger(__name__)
 
@@ -144,15 +146,15 @@ class Rewinding:
 
     async def _carry_out(self, plan: Plan) -> None:
         rewind_id = self._house.sources.new_id("r")
-        notes, todo = self._house.write_notes, self._log.state.todo
-        steps = [step for step in plan.steps if not isinstance(step, BufferStep)]
+        todo = self._log.state.todo
+        steps = [step for step in plan.steps if not _is_text(step)]
         for step in steps:
             self._house.writers.note(step.place.path, self._checkpoints, step.to)
         buffers = Buffers(self._house.editor, self._checkpoints, rewind_id)
         try:
-            await buffers.restore([step for step in plan.steps if isinstance(step, BufferStep)])
+            await buffers.restore([step for step in plan.steps if _is_text(step)])
             if steps:
-                await anyio.to_thread.run_sync(restoring.restore, self._checkpoints, rewind_id, steps, notes)
+                await self._restore(rewind_id, steps)
         except (WorkspaceError, OSError) as error:
             await buffers.take_back()
             raise _storage(error) from error
@@ -174,6 +176,17 @@ class Rewinding:
         except OSError as error:
             log.warning("the plan of a rewind that is done could not be removed: %s", error)
 
+    async def _restore(self, rewind_id: str, steps: Sequence[Restoration]) -> None:
+        """Bring files back; those that go and are open go in the editor, as far as it does that."""
+        await anyio.to_thread.run_sync(restoring.begin, self._checkpoints, rewind_id, steps)
+        try:
+            await remove_in_editor(self._house.editor, steps)
+        except (WorkspaceError, OSError):
+            await anyio.to_thread.run_sync(self._take_back, rewind_id, steps)
+            raise
+        notes = self._house.write_notes
+        await anyio.to_thread.run_sync(restoring.finish, self._checkpoints, rewind_id, steps, notes)
+
     def _take_back(self, rewind_id: str, steps: Sequence[Restoration]) -> None:
         if not steps:
             return
@@ -182,6 +195,11 @@ class Rewinding:
             restoring.take_back(self._checkpoints, self._root, changes, self._house.write_notes)
         except (WorkspaceError, OSError) as error:
             log.warning("a rewind could not be taken back, and will be when the session is opened: %s", error)
+
+
+def _is_text(step: Restoration) -> TypeGuard[BufferStep]:
+    """Whether it is one of a document's text, which nothing on the disk is to follow."""
+    return isinstance(step, BufferStep) and not step.removes
 
 
 def _asked(state: SessionState, params: SessionRewindParams) -> tuple[str, RewindScope]:
@@ -237,6 +255,8 @@ def place_of(root: Path, uri: str, known: Collection[Parts]) -> Place:
 
     Raises WorkspaceError. Blocks.
     """
+    if is_untitled(uri):
+        return untitled(root, uri)
     path = path_of(uri)
     if path.is_relative_to(root) and (parts := path.relative_to(root).parts) in known:
         return Place(root, parts, "/".join(parts))

@@ -13,6 +13,7 @@ from agentd.workspace.checkpoints import Checkpoint
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.paths import path_of
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
+from agentd.workspace.untitled import is_untitled
 
 LOOK_SECONDS = 0.5
 """For a look at the files that a run has changed; on a disk that hangs, what the edits told stands."""
@@ -63,6 +64,8 @@ class RunFiles:
 
     async def _is_open(self, uri: str) -> bool:
         """Whether a file is open in the editor, where it is whether or not it is on the disk."""
+        if is_untitled(uri):
+            return True
         return await self._ground.house.editor.document(path_of(uri)) is not None
 
 

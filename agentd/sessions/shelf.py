@@ -13,7 +13,7 @@ from pathlib import Path
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import Problem
-from agentd.sessions.journal import JournalError
+from agentd.sessions.journal import JournalError, is_left
 from agentd.sessions.loading import not_found, read_state
 from agentd.sessions.summary import summary_of
 
@@ -58,6 +58,17 @@ class Shelf:
                 if path.stem not in but:
                     self._take(path, shelved)
         return shelved
+
+    def left(self, root: Path) -> str | None:
+        """The newest session of this folder that a killed process left open; never a sub-agent's."""
+        notes = self.path(root, "x").parent.glob("*.jsonl.pid")
+        paths = [path for note in notes if (path := note.with_suffix("")).is_file() and is_left(path)]
+        for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+            shelved = Shelved()
+            self._take(path, shelved)
+            if any(info.parent is None for info in shelved.infos):
+                return path.stem
+        return None
 
     def _take(self, path: Path, shelved: Shelved) -> None:
         """Add a session. Where the ends of its journal are damaged all of it is read."""

@@ -262,6 +262,21 @@ class Sessions:
                     return session.session_id
         return self._latest.get(root)
 
+    async def go_on(self, root: Path) -> Session | None:
+        """Where no session was used here yet: have prompts that name none go to the one that a killed
+        daemon left open, and give that. One that cannot be opened stays as it is.
+        """
+        left = None if root in self._latest else await anyio.to_thread.run_sync(self._shelf.left, root)
+        if left is None:
+            return None
+        try:
+            session = await self.open(left)
+        except RpcError as error:
+            log.warning("session %s was left open, and cannot be opened: %s", left, error.message)
+            return None
+        self._latest.setdefault(root, left)
+        return session
+
     # --- reading ----------------------------------------------------------------------------------
 
     async def get(self, params: SessionGetParams) -> SessionGetResult | Encoded:

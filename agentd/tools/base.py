@@ -50,6 +50,11 @@ class ToolResult:
     is_error: bool = False
     details: ToolDetails | None = None
 
+    @property
+    def said(self) -> str:
+        """Its first text."""
+        return next((block.text for block in self.content if isinstance(block, TextContent)), "")
+
     @staticmethod
     def text(text: str, details: ToolDetails | None = None) -> "ToolResult":
         """A result that is one text."""

@@ -1,24 +1,18 @@
 """Changing a file in the editor, where it is open: the disk is left to the user's own saving."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from weakref import WeakValueDictionary
-
-import anyio
-import anyio.to_thread
-from anyio import CancelScope
 
 from agentd.tools.base import ToolContext, ToolResult
-from agentd.tools.findings import told_after
+from agentd.tools.keeping import kept
 from agentd.tools.read_file import render
+from agentd.workspace.alone import alone
 from agentd.workspace.editor import Applied, BufferEdit, ChangedOtherwise, NotApplied, OpenDocument
 from agentd.workspace.files import Snapshot
 from agentd.workspace.held import Held
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.seen import digest
 from agentd.workspace.text import lines_of
+from agentd.workspace.untitled import Untitled
 
 _AROUND = 3
 _MOST_LINES = 40
@@ -47,8 +41,7 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
 
     Raises WorkspaceError where what it was before cannot be kept.
     """
-    known = await context.editor.diagnostics([place.path])
-    async with _alone(place.path):
+    async with alone(place.path):
         document = await context.editor.document(place.path)
         if document is None or document.text != wanted.document.text:
             return None  # a sub-agent was quicker: a change that cannot be made is none to be kept
@@ -57,9 +50,11 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
         except _NotDone as done:
             return _failed(context, place, wanted, done.outcome)
     note = " The change is in the editor, where the file is open, and not saved yet."
+    if isinstance(place, Untitled):
+        note = " It is no file yet: the user has to save it under a name."
     if outcome.now != outcome.text:
         note += " The user has typed in it since: read it again before you change it again."
-    return ToolResult.text(wanted.told + note + await told_after(context, place, known))
+    return ToolResult.text(wanted.told + note)
 
 
 async def _made(context: ToolContext, place: Place, wanted: BufferChange) -> Applied:
@@ -67,46 +62,17 @@ async def _made(context: ToolContext, place: Place, wanted: BufferChange) -> App
     shown, snapshot = wanted.held.shown(wanted.text), wanted.held.snapshot
     edit = BufferEdit(place.path, wanted.document.text, shown, f"agentd: {wanted.told.rstrip('.')}")
     after = wanted.held.saved(shown)
-    async with _kept(context, place, snapshot, after):
+    async with kept(context, place, snapshot, after):
         outcome = await context.editor.apply(edit)
         if not isinstance(outcome, Applied):
             raise _NotDone(outcome)
         # Its line ends may be the editor's own, and what it has now is what can be brought back.
         really = wanted.held.saved(outcome.text)
     if really != after and snapshot is not None:
-        async with _kept(context, place, Snapshot(after, snapshot.status), really):
+        async with kept(context, place, Snapshot(after, snapshot.status), really):
             pass
     context.seen.note(place.path, digest(really))
     return outcome
-
-
-_locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
-
-
-@asynccontextmanager
-async def _alone(path: Path) -> AsyncIterator[None]:
-    """Order the changes of one document: what is kept of each has to begin where the one before ended."""
-    lock = _locks.get(path)
-    if lock is None:
-        lock = _locks[path] = anyio.Lock()
-    async with lock:
-        yield
-
-
-@asynccontextmanager
-async def _kept(
-    context: ToolContext, place: Place, before: Snapshot | None, after: bytes
-) -> AsyncIterator[None]:
-    """The checkpoint of a change that is made on the event loop; its own work is done in a thread."""
-    checkpoint = context.checkpoint.changing(place, before, after)
-    await anyio.to_thread.run_sync(checkpoint.__enter__)
-    try:
-        yield
-    except BaseException as error:
-        with CancelScope(shield=True), suppress(type(error)):  # it raises again what it is given
-            await anyio.to_thread.run_sync(checkpoint.__exit__, type(error), error, error.__traceback__)
-        raise
-    await anyio.to_thread.run_sync(checkpoint.__exit__, None, None, None)
 
 
 def _failed(

@@ -7,6 +7,7 @@ from typing import Any
 from agentd.protocol.messages import ToolKind
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
 from agentd.tools.changes import Revision, prepare_change
+from agentd.tools.checks import EditChecks
 from agentd.tools.replacement import replace
 from agentd.tools.targets import argument, describe, locate, refusal
 from agentd.workspace.paths import WorkspaceError
@@ -59,6 +60,10 @@ class EditFile:
         "additionalProperties": False,
     }
 
+    def __init__(self, checks: EditChecks | None = None) -> None:
+        """`checks` look at what a change did to what is wrong in the file."""
+        self._checks = checks or EditChecks()
+
     def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
         """`Edit src/a.py`."""
         return describe("Edit", arguments.get("file_path"), context)
@@ -77,7 +82,7 @@ class EditFile:
                     raise WorkspaceError("not_found", f"File not found: '{place.shown}'")
                 return _revision(old, edits, place.shown)
 
-            return await prepare_change(context, place, revise, rebase=True)
+            return await prepare_change(context, place, revise, self._checks, rebase=True)
         except WorkspaceError as error:
             return refusal(error)
 

@@ -10,6 +10,7 @@ from agentd.tools.base import Action, Description, ToolContext, ToolResult
 from agentd.tools.searching import (
     NOTES_BYTES,
     SEARCH_SECONDS,
+    base_of,
     describe_search,
     notes,
     search_action,
@@ -60,7 +61,9 @@ class FindFiles:
 
 
 async def _find(context: ToolContext, glob: str, place: Place) -> ToolResult:
-    job = SearchJob(root=str(place.root), base=place.parts, glob=glob, limit=_LIMIT, seconds=SEARCH_SECONDS)
+    job = SearchJob(
+        root=str(place.root), base=base_of(place), glob=glob, limit=_LIMIT, seconds=SEARCH_SECONDS
+    )
     names = dict.fromkeys(await unsaved_below(context, place), "")
     outcome = await run_search(replace(job, buffers=names))
     found = sorted(shown(result["file"]) for result in outcome.found)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from agentd.protocol.documents import Diagnostic
 from agentd.protocol.text import visible
-from agentd.tools.base import ToolContext
 from agentd.tools.targets import clipped
-from agentd.workspace.diagnostics import Known, new_and_fixed
-from agentd.workspace.paths import Place, shown
+from agentd.workspace.diagnostics import new_and_fixed
+from agentd.workspace.paths import shown
 from agentd.workspace.secrets import is_secret
 
 _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
@@ -41,18 +40,13 @@ def listed(found: Mapping[Path, Sequence[Diagnostic]], root: Path, limit: int) -
     return clipped(lines, limit), len(lines)
 
 
-async def told_after(context: ToolContext, place: Place, before: Known | None) -> str:
-    """What a change of an open document did to its diagnostics, to be said behind its result."""
-    if before is None or is_secret(place.parts):
-        return ""
-    after = await context.editor.fresh_diagnostics(place.path, before)
-    if after is None:
-        return ""
-    new, fixed = new_and_fixed(before.by_file.get(place.path, ()), after)
+def told_difference(by: str, before: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> str:
+    """What a change did to the diagnostics of a file, to be said behind its result; `by` knows them."""
+    new, fixed = new_and_fixed(before, after)
     if not new and not fixed:
         return ""
     left = f"{len(after)} in all" if after else "none left"
-    lines = [f"Diagnostics of the editor: {len(new)} new, {len(fixed)} fixed, {left}."]
+    lines = [f"Diagnostics of {by}: {len(new)} new, {len(fixed)} fixed, {left}."]
     lines += _some("new", new) + _some("fixed", fixed)
     return "\n" + "\n".join(lines)
 

@@ -27,6 +27,7 @@ from agentd.workspace.seen import digest
 from agentd.workspace.shrinking import INSTALL, can_shrink
 from agentd.workspace.spills import SpilledLines
 from agentd.workspace.text import BinaryContent, Text, decode, lines_of, visible
+from agentd.workspace.untitled import is_untitled, not_open, untitled
 
 if TYPE_CHECKING:
     from agentd.workspace.image_form import ImageForm
@@ -44,7 +45,8 @@ class ReadFile:
     description = (
         "Read a text file of the workspace. Lines are shown as `number | text`; the number and the bar are "
         "not part of the file. A long file comes in parts: go on with the offset named at the end. Read a "
-        "file before you change it. A PNG, JPEG, GIF or WebP file is shown as an image."
+        "file before you change it. A PNG, JPEG, GIF or WebP file is shown as an image. A document in the "
+        "user's editor that is no file yet goes by its name there, such as untitled:Untitled-1."
     )
     kind: ToolKind = "read"
     parameters: dict[str, Any] = {  # noqa: RUF012 - a schema, never changed
@@ -74,8 +76,9 @@ class ReadFile:
         limit = max(0, int(argument(arguments, "limit", _LINES)))
         given: str = arguments["file_path"]
         if (document := await context.editor.other(given)) is not None:
-            page = render(given, lines_of(visible(document.text)), offset, limit, note=_NO_FILE)
-            return Action(partial(_shown, page))
+            secret = is_untitled(given) and holds_secrets(untitled(context.root, given))
+            run = partial(_read_other, context, given, offset, limit)
+            return Action(run, ReadSubject(uri=document.uri), secret=secret)
         try:
             found = await locate_readable(context, given)
         except WorkspaceError as error:
@@ -85,9 +88,17 @@ class ReadFile:
         return Action(run, ReadSubject(uri=found.place.uri), secret=holds_secrets(found.place))
 
 
-async def _shown(page: "Page") -> ToolResult:
-    """A document that is no file: it has no name in the workspace, and nothing that could be changed."""
-    return ToolResult.text(page.text)
+async def _read_other(context: ToolContext, given: str, offset: int, limit: int) -> ToolResult:
+    """A document that is no file. Only one that is to become one can be changed once it is read."""
+    document = await context.editor.other(given)
+    if document is None:
+        return ToolResult.error(str(not_open(given, ())))
+    lines = lines_of(visible(document.text))
+    page = render(given, lines, offset, limit, note=_NO_FILE)
+    if is_untitled(given):
+        context.seen.note(untitled(context.root, given).path, digest(as_saved(None, document).encode()))
+    details = ReadDetails(uri=document.uri, start_line=page.start, end_line=page.end, total_lines=len(lines))
+    return ToolResult.text(page.text, details)
 
 
 async def read_found(context: ToolContext, found: Found, offset: int, limit: int) -> ToolResult:

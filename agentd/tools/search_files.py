@@ -9,6 +9,7 @@ from agentd.tools.base import Action, Description, ToolContext, ToolResult
 from agentd.tools.searching import (
     NOTES_BYTES,
     SEARCH_SECONDS,
+    base_of,
     describe_search,
     notes,
     search_action,
@@ -75,7 +76,7 @@ class SearchFiles:
 async def _search(arguments: Mapping[str, Any], context: ToolContext, place: Place) -> ToolResult:
     job = SearchJob(
         root=str(place.root),
-        base=place.parts,
+        base=base_of(place),
         glob=arguments.get("glob"),
         pattern=arguments["pattern"],
         ignore_case=argument(arguments, "case", "sensitive") == "insensitive",

@@ -8,6 +8,7 @@ from agentd.tools.base import Action, Description, ToolContext, ToolResult
 from agentd.tools.targets import argument, holds_secrets, locate, locate_readable, locations, refusal, title
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.search import SearchOutcome
+from agentd.workspace.untitled import Untitled
 
 SEARCH_SECONDS = 15.0
 """How long a search may take."""
@@ -49,14 +50,32 @@ async def search_action(
 
 
 async def unsaved_below(context: ToolContext, place: Place) -> dict[str, str]:
-    """The unsaved text of open documents at or below a place, by path from the root."""
+    """The unsaved text of open documents at or below a place, by path from the root.
+
+    What is no file yet counts as one in the workspace folder that has its URI for a name.
+    """
+    if isinstance(place, Untitled):
+        document = await context.editor.document(place.path)
+        return {place.uri: document.text if document is not None else ""}
     buffers: dict[str, str] = {}
+    if not place.parts:
+        buffers = {each.uri: each.text for each in await context.editor.untitled() if _is_path(each.uri)}
     for path in await context.editor.dirty_paths():
         if path.is_relative_to(place.path):
             document = await context.editor.document(path)
             if document is not None and document.dirty:
                 buffers[path.relative_to(place.root).as_posix()] = document.text
     return buffers
+
+
+def base_of(place: Place) -> tuple[str, ...]:
+    """Where a search begins, from the root."""
+    return tuple(place.uri.split("/")) if isinstance(place, Untitled) else place.parts
+
+
+def _is_path(uri: str) -> bool:
+    """Whether a URI can stand for a path."""
+    return all(part not in ("", ".", "..") for part in uri.split("/"))
 
 
 def notes(outcome: SearchOutcome, noun: str, shown: int) -> list[str]:

@@ -13,6 +13,7 @@ from agentd.workspace.editor import OpenDocument
 from agentd.workspace.names import Found, MissingFile, find
 from agentd.workspace.paths import PathError, Place, WorkspaceError, lexical_uri, resolve, shown
 from agentd.workspace.secrets import is_secret
+from agentd.workspace.untitled import is_untitled, not_open, untitled
 
 MAX_RESULT_BYTES = 50_000
 """The most that a tool says to the model at once."""
@@ -37,12 +38,16 @@ async def locate(context: ToolContext, given: str) -> Found:
 
     Raises PathError, MissingFile.
     """
+    if is_untitled(given) and await context.editor.other(given) is not None:
+        return Found(untitled(context.root, given), renamed=False)
     place, found = await in_thread(_look, context.root, given)
     if isinstance(found, Found) and not found.renamed:
         return found
     if await unsaved(context, place) is not None:
         return Found(place, renamed=False)
     if isinstance(found, MissingFile):
+        if is_untitled(given):
+            raise not_open(given, tuple(each.uri for each in await context.editor.untitled()))
         raise found
     return found
 
@@ -83,7 +88,7 @@ async def unsaved(context: ToolContext, place: Place) -> OpenDocument | None:
 
 def holds_secrets(place: Place) -> bool:
     """Whether the file, by its own name or by the one given, holds secrets."""
-    return is_secret(place.parts) or is_secret((PurePath(place.given).name,))
+    return is_secret(place.names) or is_secret((PurePath(place.given).name,))
 
 
 def refusal(error: WorkspaceError) -> Action:
@@ -111,11 +116,15 @@ def title(text: str) -> str:
 
 def locations(given: Any, context: ToolContext, line: Any = None) -> tuple[Location, ...]:
     """The place that an unchecked path argument seems to name, with a 0-based line; none when outside."""
-    uri = lexical_uri(context.root, given) if isinstance(given, str) else None
+    uri = _lexical_uri(context.root, given) if isinstance(given, str) else None
     if uri is None:
         return ()
     start = line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else None
     return (Location(uri=uri, line=start),)
+
+
+def _lexical_uri(root: Path, given: str) -> str | None:
+    return given if is_untitled(given) else lexical_uri(root, given)
 
 
 def relative_to(context: ToolContext, given: str) -> str:

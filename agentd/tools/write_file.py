@@ -6,6 +6,7 @@ from typing import Any
 from agentd.protocol.messages import ToolKind
 from agentd.tools.base import Action, Description, ToolContext
 from agentd.tools.changes import Revision, prepare_change
+from agentd.tools.checks import EditChecks
 from agentd.tools.targets import describe, locate, place_of, refusal
 from agentd.workspace.names import MissingFile, check_new
 from agentd.workspace.paths import Place, WorkspaceError
@@ -35,6 +36,10 @@ class WriteFile:
         "additionalProperties": False,
     }
 
+    def __init__(self, checks: EditChecks | None = None) -> None:
+        """`checks` look at what a change did to what is wrong in the file."""
+        self._checks = checks or EditChecks()
+
     def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> Description:
         """`Write src/a.py`."""
         return describe("Write", arguments.get("file_path"), context)
@@ -51,7 +56,7 @@ class WriteFile:
                 text = content.removeprefix("\ufeff") if old is not None and old.mark else content
                 return Revision(text, "Replaced")
 
-            return await prepare_change(context, place, revise, rebase=False)
+            return await prepare_change(context, place, revise, self._checks, rebase=False)
         except WorkspaceError as error:
             return refusal(error)
 

@@ -53,8 +53,13 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 class Checkpoint(Protocol):
     """What keeps the state of files before one prompt changes them."""
 
-    def changing(self, place: Place, before: Snapshot | None, after: bytes) -> AbstractContextManager[None]:
-        """A context in which the file is changed. Raises WorkspaceError `storage` before anything is."""
+    def changing(
+        self, place: Place, before: Snapshot | None, after: bytes | None
+    ) -> AbstractContextManager[None]:
+        """A context in which the file is changed, or removed where `after` is None.
+
+        Raises WorkspaceError `storage` before anything is.
+        """
         ...
 
     def watching(self, root: Path) -> AbstractAsyncContextManager[None]:
@@ -73,7 +78,7 @@ class NoCheckpoint:
     """Keeps nothing: for tools outside of a session."""
 
     @contextmanager
-    def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
+    def changing(self, place: Place, before: Snapshot | None, after: bytes | None) -> Iterator[None]:
         """Nothing is kept."""
         yield
 

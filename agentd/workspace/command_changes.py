@@ -8,7 +8,7 @@ has changed (`git_index.py`). So there is one way of seeing, with or without git
 That has bounds, in number, size and time; where a workspace exceeds them, nothing of its commands is seen,
 and the user is told so. Not seen either are ignored files, empty folders, files that were too large before,
 and what a command did in whose midst the daemon was killed. Nothing tells a change of the command from one
-that somebody else makes while it runs.
+that somebody else makes while it runs, but what other sessions and the user's editor tell (`writers.py`).
 """
 
 import hashlib
@@ -27,8 +27,9 @@ from agentd.workspace.beneath import directory, open_directory
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, FileState, Parts, same_content, state_from, state_of
 from agentd.workspace.files import Snapshot
-from agentd.workspace.ignore import Walk
+from agentd.workspace.ignore import Entries, Walk
 from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.untitled import is_of_untitled
 
 if TYPE_CHECKING:
     from agentd.workspace.git_index import Index
@@ -146,13 +147,17 @@ class Behind:
 
 @dataclass(frozen=True)
 class Difference:
-    """A file that is not as it was: what it was, and what it is as far as it was read."""
+    """A file that is not as it was: what it was, and what it is as far as it was read.
+
+    `saved` is what the user has saved in between.
+    """
 
     parts: Parts
     old: Known | None
     now: FileState | None
     data: bytes | None = None
     made: int = 0
+    saved: FileState | None = None
 
 
 # --- before ---------------------------------------------------------------------------------------
@@ -248,7 +253,8 @@ def look_behind(checkpoints: Checkpoints, before: Picture, looks: Looks) -> Behi
 def differences(checkpoints: Checkpoints, before: Picture) -> tuple[list[Difference], bool]:
     """Look once more, and give what differs, and whether that is all of it. Blocks. Raises OSError."""
     root = before.root
-    own = {change.parts for change in checkpoints.changes()[before.changes :]}
+    changes = checkpoints.changes()[before.changes :]
+    own = {change.parts for change in changes if not is_of_untitled(change.parts)}
     found: list[Difference] = []
     room = MOST_CHANGED_BYTES
     with directory(root, ()) as fd:
@@ -302,7 +308,10 @@ def keep(
     contents: dict[str, bytes] = {}
     for each in found:
         was, data = _was(each.old, blobs)
-        change = Change(origin, each.parts, own.get(each.parts, was), each.now)
+        begin = own.get(each.parts, was)
+        if each.saved is not None and not same_content(each.saved, begin):
+            begin = replace(each.saved, mode=begin.mode if begin is not None else None)
+        change = Change(origin, each.parts, begin, each.now)
         if not _differs(change):
             continue
         changes.append(replace(change, made=each.made) if change.before is None else change)
@@ -338,9 +347,12 @@ class _Walk(Walk):
     def passed_over(self, parts: Parts) -> None:
         self.ignored.add(parts)
 
-    def _entries(self, folder: Parts) -> list[tuple[str, bool]]:
+    def _entries(self, folder: Parts) -> Entries:
         self.folders.add(folder)
-        return [entry for entry in super()._entries(folder) if (*folder, entry[0]) != self.hidden]
+        found = super()._entries(folder)
+        if self.hidden is None or folder != self.hidden[:-1]:
+            return found
+        return Entries(*([name for name in each if name != self.hidden[-1]] for each in found))
 
 
 def _below(root: Path, folder: Path | None) -> Parts | None:

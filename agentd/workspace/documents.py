@@ -17,6 +17,7 @@ import anyio.to_thread
 from agentd.workspace.buffer import Buffer
 from agentd.workspace.editor import OpenDocument
 from agentd.workspace.text import BinaryContent, Text, decode, same_lines
+from agentd.workspace.untitled import is_untitled
 
 _MAX_COMPARED = 64 * 1024 * 1024
 """A file larger than this is taken to differ from its document rather than read."""
@@ -57,11 +58,13 @@ class Documents:
             document.version = version
             self._put(document)
 
-    def save(self, uri: str) -> None:
-        """A document was saved."""
-        if (document := self._documents.get(uri)) is not None:
-            document.saved = document.buffer.text
-            self._tell()
+    def save(self, uri: str) -> tuple[Path, str] | None:
+        """A document was saved; gives its file and text, where it is one of a file."""
+        if (document := self._documents.get(uri)) is None:
+            return None
+        document.saved = document.buffer.text
+        self._tell()
+        return None if document.path is None else (document.path, document.buffer.text)
 
     def close(self, uri: str) -> None:
         """A document was closed."""
@@ -89,15 +92,17 @@ class Documents:
             self._watchers.remove(watcher)
 
     def text(self, path: Path) -> str | None:
-        """The text of a file's document as it is now."""
+        """The text of a document as it is now; of one that is no file by the path `Untitled` gives it."""
         document = self._of(path)
         return document.buffer.text if document is not None else None
 
     async def read(self, path: Path) -> OpenDocument | None:
-        """The document of a file, and whether it is dirty."""
+        """The document of a file, and whether it is dirty. One that is no file is found as by `text`."""
         document = self._of(path)
         if document is None:
             return None
+        if document.path is None:
+            return self.other(document.uri)
         text, version, dirty = document.buffer.text, document.version, False
         if text != document.saved:
             found = await _on_disk(path)
@@ -111,6 +116,11 @@ class Documents:
             return None
         return OpenDocument(document.buffer.text, document.version, True, uri)
 
+    def untitled(self) -> tuple[OpenDocument, ...]:
+        """The documents that are to become files, but are none yet, by their names."""
+        uris = sorted(uri for uri, each in self._documents.items() if each.path is None and is_untitled(uri))
+        return tuple(document for uri in uris if (document := self.other(uri)) is not None)
+
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents are dirty."""
         paths = dict.fromkeys(each.path for each in self._documents.values() if each.path is not None)
@@ -118,7 +128,10 @@ class Documents:
         return tuple(path for path, document in found if document is not None and document.dirty)
 
     def _of(self, path: Path) -> _Document | None:
-        return next((each for each in reversed(self._documents.values()) if each.path == path), None)
+        if path.is_absolute():
+            return next((each for each in reversed(self._documents.values()) if each.path == path), None)
+        others = (each for each in self._documents.values() if each.path is None)
+        return next((each for each in others if Path(each.uri) == path), None)
 
 
 def _is_shown_as(found: Text | None, text: str) -> bool:
@@ -133,8 +146,26 @@ async def _on_disk(path: Path) -> Text | None:
     return await anyio.to_thread.run_sync(_read_text, path, abandon_on_cancel=True)
 
 
+def shows(path: Path, text: str) -> bytes | None:
+    """What the file holds, where a document of this text may have been saved as that. Blocks."""
+    data = _read(path)
+    try:
+        found = decode(data) if data is not None else None
+    except BinaryContent:
+        return None
+    return data if found is not None and same_lines(found.text, text) else None
+
+
 def _read_text(path: Path) -> Text | None:
     """The text of a file; None where there is no file, or none that is text of a sensible size."""
+    data = _read(path)
+    try:
+        return decode(data) if data is not None else None
+    except BinaryContent:
+        return None
+
+
+def _read(path: Path) -> bytes | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -144,8 +175,8 @@ def _read_text(path: Path) -> Text | None:
         if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_COMPARED:
             return None
         with os.fdopen(fd, "rb", closefd=False) as file:
-            return decode(file.read(_MAX_COMPARED + 1))
-    except (OSError, BinaryContent):
+            return file.read(_MAX_COMPARED + 1)
+    except OSError:
         return None
     finally:
         os.close(fd)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from agentd.protocol.documents import Diagnostic
 from agentd.workspace.diagnostics import Known
@@ -59,6 +59,18 @@ class ChangedOtherwise:
 
 
 EditOutcome = Applied | NotApplied | ChangedOtherwise
+
+OperationKind = Literal["create", "rename", "delete"]
+
+
+@dataclass(frozen=True)
+class FileOperation:
+    """A file that is to be made empty, renamed to `target` or removed. `label` tells the user why."""
+
+    kind: OperationKind
+    path: Path
+    label: str
+    target: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -120,11 +132,18 @@ class Editor(Protocol):
         ...
 
     async def document(self, path: Path) -> OpenDocument | None:
-        """The open document of this file (an absolute, resolved path), or None when it is not open."""
+        """The open document of this file (an absolute, resolved path), or None when it is not open.
+
+        One that is no file yet is found by the path of its `Untitled`.
+        """
         ...
 
     async def other(self, uri: str) -> OpenDocument | None:
         """The open document of a URI that names no file of this machine, such as `untitled:Untitled-1`."""
+        ...
+
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """The open documents that are no files yet (`workspace.untitled`), by their names."""
         ...
 
     async def dirty_paths(self) -> tuple[Path, ...]:
@@ -135,7 +154,19 @@ class Editor(Protocol):
         """Change an open document, as one step of the editor's undo.
 
         Takes seconds at most, whatever the editor does, and a cancellation waits for it. It is never tried
-        again.
+        again. Whoever calls holds `alone` for the file.
+        """
+        ...
+
+    def can_do(self, kind: OperationKind) -> bool:
+        """Whether the editor makes, renames or removes files, so that its undo and its windows follow."""
+        ...
+
+    async def do(self, operation: FileOperation) -> bool:
+        """Have the editor do it; False where the disk does not show it, within seconds.
+
+        A cancellation waits for it. What the file holds then is for the caller to look at, who holds
+        `alone` for it.
         """
         ...
 
@@ -144,14 +175,17 @@ class Editor(Protocol):
         ...
 
     async def fresh_diagnostics(self, path: Path, since: Known) -> tuple[Diagnostic, ...] | None:
-        """The diagnostics of a document's present text; None where they do not come in 1.5 s.
+        """The diagnostics of a file's present text, open or not; None where they do not come in 1.5 s.
 
         `since` is what was known before its text changed.
         """
         ...
 
-    async def save(self, paths: Sequence[Path]) -> Saving:
-        """Have the documents of these files saved, asking the user where the editor cannot do it alone."""
+    async def save(self, paths: Sequence[Path], wish: str | None = None) -> Saving:
+        """Have the documents of these files saved, asking the user where the editor cannot do it alone.
+
+        `wish` is how the question begins where it is not for a command, which could also run without that.
+        """
         ...
 
     def show_findings(self, session_id: str, findings: Sequence[Finding]) -> bool:
@@ -173,6 +207,10 @@ class Disk:
         """Nothing is ever open."""
         return None
 
+    async def untitled(self) -> tuple[OpenDocument, ...]:
+        """Nothing is ever open."""
+        return ()
+
     async def dirty_paths(self) -> tuple[Path, ...]:
         """Nothing is ever dirty."""
         return ()
@@ -180,6 +218,14 @@ class Disk:
     async def apply(self, edit: BufferEdit) -> EditOutcome:
         """There is no document to change."""
         return NotApplied("it is not open in an editor")
+
+    def can_do(self, kind: OperationKind) -> bool:
+        """There is nobody to do it."""
+        return False
+
+    async def do(self, operation: FileOperation) -> bool:
+        """There is nobody to do it."""
+        return False
 
     async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
         """Nothing is known."""
@@ -189,7 +235,7 @@ class Disk:
         """Nothing is known."""
         return None
 
-    async def save(self, paths: Sequence[Path]) -> Saving:
+    async def save(self, paths: Sequence[Path], wish: str | None = None) -> Saving:
         """There is nothing to save."""
         return Saving()
 

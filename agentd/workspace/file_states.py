@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentd.workspace.files import Snapshot
+from agentd.workspace.untitled import is_of_untitled
 
 Parts = tuple[str, ...]
-"""The components of a file's path below the workspace folder."""
+"""The components of a file's path below the workspace folder, or the `parts` of an `Untitled`."""
 
 LINK = stat.S_IFLNK
 """The mode that stands for a link: no permission bits have this value."""
@@ -87,7 +88,9 @@ def change_of(line: dict[str, Any]) -> Change:
     """What a line says. Raises ValueError, KeyError or TypeError for one that nobody here has written."""
     is_rewind = "rewind" in line
     parts = line["parts"]
-    if not isinstance(parts, list) or not parts or not all(map(_is_name, parts)):
+    if not isinstance(parts, list) or not parts or not all(isinstance(part, str) for part in parts):
+        raise ValueError(parts)
+    if not all(map(_is_name, parts)) and not is_of_untitled(tuple(parts)):
         raise ValueError(parts)  # it would lead elsewhere
     return Change(
         str(line["rewind" if is_rewind else "prompt"]),
@@ -99,8 +102,8 @@ def change_of(line: dict[str, Any]) -> Change:
     )
 
 
-def _is_name(part: Any) -> bool:
-    return isinstance(part, str) and part not in ("", ".", "..") and "/" not in part and "\0" not in part
+def _is_name(part: str) -> bool:
+    return part not in ("", ".", "..") and "/" not in part and "\0" not in part
 
 
 def _json_of(state: FileState | None) -> list[Any] | None:

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from agentd.workspace.beneath import directory
 from agentd.workspace.names import MissingFile
 from agentd.workspace.paths import Place, WorkspaceError
-from agentd.workspace.replacing import create_file, remove_file, replace_file
+from agentd.workspace.replacing import create_file, move_file, remove_file, replace_file
 from agentd.workspace.text import BinaryContent
 from agentd.workspace.write_notes import WriteNotes
 
@@ -133,7 +133,7 @@ def read_entry(place: Place) -> Snapshot | None:
 def write_link(place: Place, target: bytes) -> None:
     """Make a link where nothing is, and the folders that it lies in. Raises WorkspaceError."""
     with _explained(place):
-        _make_parents(place)
+        make_folders(place)
         with _parent(place) as (parent, name):
             os.symlink(os.fsdecode(target), name, dir_fd=parent)
 
@@ -160,7 +160,7 @@ def write(
     """
     with _explained(place):
         if before is None:
-            _make_parents(place)
+            make_folders(place)
         with _parent(place) as (parent, name):
             notes.note(place.root, place.parts[:-1])
             temporary = notes.temporary_name(name)
@@ -185,6 +185,43 @@ def remove(place: Place, before: Snapshot, notes: WriteNotes = _NO_NOTES) -> Non
         if remove_file(parent, name, before, notes.temporary_name(name)):
             return
     raise stale(place)
+
+
+def move(place: Place, target: Place, before: Snapshot) -> None:
+    """Give the file, which was `before`, the name of another place, and make the folders that it lies in.
+
+    Raises WorkspaceError: `stale` where it is that no more or something has the name by now, `storage` where
+    the two are on different file systems. Then it is where it was.
+    """
+    with _explained(target):
+        made = make_folders(target)
+    try:
+        with _explained(place), _parent(target) as (to, new), _parent(place) as (parent, name):
+            if not _renamed(parent, name, to, new, before, target):
+                raise stale(place)
+    except BaseException:
+        remove_folders(target, made)
+        raise
+
+
+def _renamed(parent: int, name: str, to: int, new: str, before: Snapshot, target: Place) -> bool:
+    try:
+        return move_file(parent, name, to, new, before)
+    except FileExistsError as error:
+        raise taken(target) from error
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        reason = f"'{target.shown}' is on another file system. Use bash with mv."
+        raise WorkspaceError("storage", reason) from error
+
+
+def taken(target: Place) -> WorkspaceError:
+    """The refusal to put something in the place of something else."""
+    return WorkspaceError(
+        "stale",
+        f"'{target.shown}' exists, and nothing is moved over it. Choose another name, or ask the user.",
+    )
 
 
 def remove_folders(place: Place, count: int) -> None:
@@ -251,13 +288,17 @@ def _parent(place: Place) -> Iterator[tuple[int, str]]:
         yield fd, place.parts[-1]
 
 
-def _make_parents(place: Place) -> None:
+def make_folders(place: Place) -> int:
+    """Make the folders that a place lies in, and give how many were missing. Raises OSError."""
+    made = 0
     for depth in range(1, len(place.parts)):
         with directory(place.root, place.parts[: depth - 1]) as fd:
             try:
                 os.mkdir(place.parts[depth - 1], dir_fd=fd)
+                made += 1
             except FileExistsError:
                 continue
+    return made
 
 
 def _check_readable(place: Place, status: os.stat_result, most: int) -> None:

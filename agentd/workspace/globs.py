@@ -5,9 +5,10 @@ brackets also matches itself, since many real names hold brackets (`pages/[id].t
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[[!^]?\]?[^\]/]*\]|[{},]|.", re.DOTALL)
+_PLAIN_NAME = re.compile(r"(?!\*?\Z)(?!.*\*\*)[\w.*-]+", re.ASCII)
 _LITERAL_END = re.compile(r"[^*?\[\]{}/]*\Z", re.DOTALL)
 _WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 _BRACES = {"{": "(?:", "}": ")"}
@@ -27,11 +28,24 @@ class Glob:
     def __init__(self, glob: str, base: Sequence[str] = ()) -> None:
         self._regex = compile_glob(glob)
         self._base = tuple(base)
-        self._is_for_names = not ("/" in glob.removeprefix("./").lstrip("/") or "**" in glob)
-        self._end = _LITERAL_END.search(glob)[0]  # type: ignore[index]  # it may match nothing, but always matches
+        glob = glob.removeprefix("./").lstrip("/")
+        self._is_for_names = not ("/" in glob or "**" in glob)
+        self._is_for_all = glob in ("*", "**", "**/*")
+        end = _LITERAL_END.search(glob)
+        self._end = end[0] if end else ""
+        name = glob.rpartition("/")[2]
+        plain = _PLAIN_NAME.fullmatch(name)
+        self.loose_name = name if plain else f"*{self._end}" if _PLAIN_NAME.fullmatch(self._end) else None
+        """A glob that all programs read alike, and that each name that this one matches matches too."""
+
+    def select(self, names: Iterable[str]) -> Iterable[str]:
+        """The names that may be those of files that match."""
+        return [name for name in names if name.endswith(self._end)] if self._end else names
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Whether it speaks of the file with these components from the root."""
+        if self._is_for_all:
+            return True
         if not parts[-1].endswith(self._end):
             return False
         if self._is_for_names:

@@ -12,6 +12,7 @@ from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.seen import SeenFiles
 from agentd.workspace.text import BinaryContent, Text, decode, same_lines, visible
+from agentd.workspace.untitled import Untitled, not_open
 
 _NEW_FILE = stat.S_IFREG | 0o644
 
@@ -63,6 +64,8 @@ class Held:
 async def held(editor: Editor, place: Place) -> Held:
     """What a file holds. Raises WorkspaceError: binary, unreadable, unsaved in an editor that edits none."""
     document = await editor.document(place.path)
+    if isinstance(place, Untitled):
+        return _untitled(place, document, can_edit=editor.can_edit)
     if document is not None and document.dirty and not editor.can_edit:
         raise WorkspaceError("stale", f"Save or close {shown(place.given)} first.")
     if document is None or not editor.can_edit:
@@ -76,12 +79,29 @@ def on_disk(place: Place) -> Held:
     return Held(snapshot, None if snapshot is None else _text(place, snapshot.data))
 
 
-def _in_editor(place: Place, document: OpenDocument) -> Held:
+def _untitled(place: Untitled, document: OpenDocument | None, *, can_edit: bool) -> Held:
+    """What a document holds that is no file yet."""
+    if document is None:
+        raise not_open(place.uri, ())
+    if not can_edit:
+        raise WorkspaceError(
+            "denied", f"'{place.shown}' is only in the editor, which lets nobody else change its documents."
+        )
+    _check_whole(place, document)
+    text = as_saved(None, document)
+    return Held(_unwritten(text) if document.text.strip() else None, text, document)
+
+
+def _check_whole(place: Place, document: OpenDocument) -> None:
     if visible(document.text) != document.text:
         raise WorkspaceError(
             "encoding",
             f"'{place.shown}' holds half of a character in the editor and cannot be changed. Ask the user.",
         )
+
+
+def _in_editor(place: Place, document: OpenDocument) -> Held:
+    _check_whole(place, document)
     disk = on_disk(place)
     text = as_saved(disk.text, document)
     if document.dirty:

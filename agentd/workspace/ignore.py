@@ -6,104 +6,53 @@ links are never followed. Hidden files are looked at like any other.
 """
 
 import os
-import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from agentd.workspace.beneath import open_directory
 from agentd.workspace.globs import Glob
+from agentd.workspace.ignore_rules import Parts, Rules, are_ignored_by
 from agentd.workspace.write_notes import is_temporary
 
 _MAX_RULES_BYTES = 1024 * 1024
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-
-Parts = tuple[str, ...]
-_Entry = tuple[str, bool]  # name, and whether it is a folder
-
-# What pathspec makes of "*" and of "*/".
-_ANYTHING = "."
-_ANY_FOLDER = "(?P<ps_d>/)"
-
-_SPECIAL = re.compile(r"[*?\[\\]")
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """One line of a .gitignore.
-
-    `speaks_of(path)` is whether it matches the path itself (that of a folder ends in `/`). pathspec also
-    matches what is in a matching folder; git does not, which shows when a rule is taken back below.
-    """
-
-    ignores: bool
-    speaks_of: Callable[[str], bool]
-
-
-class _Rules:
-    """The rules of one file, for the folder at `base` and below.
-
-    Most rules end in a plain name or in `*.ext`, and most paths in neither. So rules are looked up by how
-    a path ends, and only those that may match are tried, and parsed at all: most of the speed of a walk.
-    """
-
-    def __init__(self, base: Parts, lines: Iterable[str]) -> None:
-        self._depth = len(base)
-        self._lines: list[str] = []
-        self._parsed: dict[int, _Rule | None] = {}
-        self._by_name: dict[str, list[int]] = {}
-        self._by_suffix: dict[str, list[int]] = {}
-        self._by_nothing: list[int] = []
-        for line in lines:
-            if line.strip() and not line.startswith("#"):
-                self._add(line)
-        self._suffixes = tuple(self._by_suffix)
-
-    def _add(self, line: str) -> None:
-        end = line.strip().removeprefix("!").rstrip("/").rpartition("/")[2]
-        if not _SPECIAL.search(end):
-            group = self._by_name.setdefault(end, [])
-        elif end.startswith("*") and len(end) > 1 and not _SPECIAL.search(end, 1):
-            group = self._by_suffix.setdefault(end[1:], [])
-        else:
-            group = self._by_nothing
-        group.append(len(self._lines))
-        self._lines.append(line)
-
-    def _rule(self, index: int) -> _Rule | None:
-        if index not in self._parsed:
-            self._parsed[index] = _parsed(self._lines[index])
-        return self._parsed[index]
-
-    def _tried(self, name: str) -> list[int]:
-        """The rules that may match something of this name."""
-        tried = self._by_name.get(name, self._by_nothing)
-        if tried is not self._by_nothing:
-            tried = tried + self._by_nothing
-        if name.endswith(self._suffixes):
-            tried = tried + [
-                index for end in self._suffixes if name.endswith(end) for index in self._by_suffix[end]
-            ]
-        return tried
-
-    def verdict(self, parts: Parts, is_directory: bool) -> bool | None:
-        """Whether these rules ignore it; None when they do not mention it."""
-        tried = self._tried(parts[-1])
-        if not tried:
-            return None
-        path = _bytewise("/".join(parts[self._depth :])) + ("/" if is_directory else "")
-        for index in sorted(tried, reverse=True):  # a later line wins over an earlier one
-            rule = self._rule(index)
-            if rule is not None and rule.speaks_of(path):
-                return rule.ignores
-        return None
-
+_REPOSITORIES = frozenset({".git", ".jj"})
+_RULES_OF_OTHERS = frozenset({".ignore", ".rgignore"})
 
 _EVERYTHING = Glob("**")
 
 
 def _go_on() -> None:
     """What is done between folders when nobody waits."""
+
+
+class Judge(Protocol):
+    """Somebody else who knows which files are not ignored, where all rules are plain."""
+
+    def names(self, folder: Parts) -> set[str] | None:
+        """Those of the plain files in a folder, but those that the glob cannot match; None: not known."""
+
+
+class Entries(NamedTuple):
+    """The names of all in a folder that can be looked at: no pipes, sockets and devices."""
+
+    files: list[str]
+    folders: list[str]
+    links: list[str]
+
+
+class _Open(NamedTuple):
+    """A folder on the way: the rules in it, whether the judge is to be believed, and what is still to come.
+
+    That is names, whether it is a folder, and whether it is judged already.
+    """
+
+    folder: Parts
+    rules: tuple[Rules, ...]
+    is_plain: bool
+    rest: Iterator[tuple[str, bool, bool]]
 
 
 @dataclass
@@ -114,30 +63,34 @@ class Walk:
     unreadable: int = field(default=0, init=False)
 
     def files(
-        self, base: Parts, glob: Glob = _EVERYTHING, look: Callable[[], None] = _go_on
+        self,
+        base: Parts,
+        glob: Glob = _EVERYTHING,
+        look: Callable[[], None] = _go_on,
+        judge: Judge | None = None,
     ) -> Iterator[Parts]:
         """The files and links below `base` that the glob matches, in order of their names.
 
-        `look` is called now and then, to stop the walk by an error. Raises OSError for `base` itself.
+        `look` is called now and then, to stop the walk by an error. What a `judge` knows is not found out
+        anew. Raises OSError for `base` itself.
         """
-        rules = () if self.is_ignored(base, is_directory=True) else self._rules_above(base)
         # A stack rather than recursion: a tree may be deeper than Python's stack.
-        pending = [self._opened(base, rules, self._entries(base))]
+        pending = [self._opened(base, self.rules_above(base), True, self._entries(base), glob, judge)]
         while pending:
-            folder, rules, rest = pending[-1]
-            for name, is_directory in rest:
+            folder, rules, is_plain, rest = pending[-1]
+            for name, is_directory, is_judged in rest:
                 parts = (*folder, name)
                 if is_directory:
                     look()
-                    if name == ".git" or _ignores(rules, parts, True):
+                    if name == ".git" or are_ignored_by(rules, parts, True):
                         self.passed_over(parts)
                     elif below := self._listed(parts):
-                        pending.append(self._opened(parts, rules, below))
+                        pending.append(self._opened(parts, rules, is_plain, below, glob, judge))
                         break
                 elif name == ".git":
                     self.passed_over(parts)
                 elif glob.matches(parts):
-                    if _ignores(rules, parts, False):
+                    if not is_judged and are_ignored_by(rules, parts, False):
                         self.passed_over(parts)
                     else:
                         yield parts
@@ -148,51 +101,73 @@ class Walk:
         """The walk has left out this file or folder: for walks that want to know."""
 
     def _opened(
-        self, folder: Parts, rules: tuple[_Rules, ...], entries: list[_Entry]
-    ) -> tuple[Parts, tuple[_Rules, ...], Iterator[_Entry]]:
-        if any(name == ".gitignore" for name, _ in entries):
-            rules = (*self._read_rules(folder), *rules)
-        return folder, rules, iter(entries)
+        self,
+        folder: Parts,
+        rules: tuple[Rules, ...],
+        is_plain: bool,
+        entries: Entries,
+        glob: Glob,
+        judge: Judge | None,
+    ) -> _Open:
+        is_plain = is_plain and judge is not None and not _has_own_ways(entries, bool(rules))
+        if ".gitignore" in entries.files:
+            own = self.rules_in(folder)
+            is_plain = is_plain and len(own) == 1 and own[0].are_plain
+            rules = (*own, *rules)
+        elif ".gitignore" in entries.links:  # which git does not follow, but others do
+            is_plain = False
+        known = judge.names(folder) if judge is not None and is_plain else None
+        files = entries.files if known is None else known.intersection(entries.files)
+        rest = [(name, False, known is not None) for name in glob.select(files)]
+        rest += [(name, False, False) for name in glob.select(entries.links)]
+        rest += [(name, True, False) for name in entries.folders]
+        return _Open(
+            folder, rules, is_plain, iter(sorted(each for each in rest if not is_temporary(each[0])))
+        )
 
-    def _listed(self, folder: Parts) -> list[_Entry]:
+    def _listed(self, folder: Parts) -> Entries | None:
         try:
             return self._entries(folder)
         except OSError:  # removed meanwhile, or not ours to list
             self.unreadable += 1
-            return []
+            return None
 
     def is_ignored(self, parts: Parts, *, is_directory: bool = False) -> bool:
         """Whether this file, or a folder that it is in, is ignored."""
-        rules: tuple[_Rules, ...] = ()
+        rules: tuple[Rules, ...] = ()
         for depth in range(1, len(parts) + 1):
-            rules = (*self._read_rules(parts[: depth - 1]), *rules)
-            if _ignores(rules, parts[:depth], is_directory or depth < len(parts)):
+            rules = (*self.rules_in(parts[: depth - 1]), *rules)
+            if are_ignored_by(rules, parts[:depth], is_directory or depth < len(parts)):
                 return True
         return False
 
-    def _entries(self, folder: Parts) -> list[_Entry]:
-        """Names, and whether it is a folder, of all that can be looked at: no pipes, sockets and devices."""
+    def _entries(self, folder: Parts) -> Entries:
         fd = open_directory(self.root_fd, folder)
         try:
             with os.scandir(fd) as entries:
-                return sorted(
-                    [
-                        (entry.name, entry.is_dir(follow_symlinks=False))
-                        for entry in entries
-                        if (entry.is_file(follow_symlinks=False) or entry.is_symlink() or entry.is_dir())
-                        and not is_temporary(entry.name)
-                    ]
-                )
+                found = list(entries)
+                files = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]
+                if len(files) == len(found):
+                    return Entries(files, [], [])
+                others = [entry for entry in found if not entry.is_file(follow_symlinks=False)]
+                folders = [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
+                return Entries(files, folders, [entry.name for entry in others if entry.is_symlink()])
         finally:
             os.close(fd)
 
-    def _rules_above(self, base: Parts) -> tuple[_Rules, ...]:
-        rules: tuple[_Rules, ...] = ()
+    def rules_above(self, base: Parts) -> tuple[Rules, ...]:
+        """The rules of higher folders that are in force below `base`, the deepest first.
+
+        None are where `base` is ignored itself: whoever goes there all the same wants to see what is there.
+        """
+        rules: tuple[Rules, ...] = ()
+        if self.is_ignored(base, is_directory=True):
+            return rules
         for depth in range(len(base)):
-            rules = (*self._read_rules(base[:depth]), *rules)
+            rules = (*self.rules_in(base[:depth]), *rules)
         return rules
 
-    def _read_rules(self, folder: Parts) -> tuple[_Rules, ...]:
+    def rules_in(self, folder: Parts) -> tuple[Rules, ...]:
         """The rules that a folder's .gitignore makes; none where there is none or it cannot be read."""
         try:
             fd = open_directory(self.root_fd, folder)
@@ -202,51 +177,13 @@ class Walk:
                 os.close(fd)
         except OSError:
             return ()
-        lines = data.decode("utf-8-sig", "surrogateescape").split("\n")
-        return (_Rules(folder, lines),)
+        return (Rules(folder, data),)
 
 
-def _ignores(rules: Sequence[_Rules], parts: Parts, is_directory: bool) -> bool:
-    for rule in rules:  # the deepest first
-        verdict = rule.verdict(parts, is_directory)
-        if verdict is not None:
-            return verdict
-    return False
-
-
-def _parsed(line: str) -> _Rule | None:
-    """The rule of a line; None for one that says nothing, to git either."""
-    from pathspec import GitIgnoreSpec  # only a walk needs it
-
-    line = _bytewise(line.removesuffix("\r"))
-    inner_folders = line.rstrip().endswith("/**/")  # pathspec takes the folder itself for one of them
-    try:
-        (pattern,) = GitIgnoreSpec.from_lines([line.rstrip()[:-1] if inner_folders else line]).patterns
-    except ValueError:
-        return None
-    if pattern.include is None or pattern.regex is None:
-        return None
-    speaks_of = _itself(pattern.regex)
-    if inner_folders:
-        return _Rule(pattern.include, lambda path: path.endswith("/") and speaks_of(path))
-    return _Rule(pattern.include, speaks_of)
-
-
-def _bytewise(text: str) -> str:
-    """A character for each byte: git's `?` is one byte, and so is what its brackets match."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
-
-
-def _itself(regex: "re.Pattern[str]") -> Callable[[str], bool]:
-    """Whether a path itself, not a folder it is in, matches what pathspec made of a rule."""
-    search = regex.search
-    if regex.pattern == _ANYTHING:
-        return lambda path: True
-    if regex.pattern == _ANY_FOLDER:
-        return lambda path: path.endswith("/")
-    if regex.pattern.endswith("/"):  # "x/**": all that is in x, but not x itself
-        return lambda path: (match := search(path)) is not None and match.end() < len(path)
-    return lambda path: (match := search(path)) is not None and match.end() == len(path)
+def _has_own_ways(entries: Entries, has_rules_above: bool) -> bool:
+    """Whether ripgrep may go by other rules than git in a folder with these entries."""
+    marks = _REPOSITORIES | _RULES_OF_OTHERS if has_rules_above else _RULES_OF_OTHERS
+    return not all(marks.isdisjoint(names) for names in entries)
 
 
 def _read_small(folder_fd: int, name: str) -> bytes:

@@ -77,6 +77,11 @@ class Place:
         return "/".join(self.parts) or "."
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The components that tell what kind of file it is."""
+        return self.parts
+
+    @property
     def shown(self) -> str:
         """The path from the root, fit to be read."""
         return shown(self.relative)

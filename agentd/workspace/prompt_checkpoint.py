@@ -19,6 +19,7 @@ from agentd.workspace.command_changes import Difference, Looks, Picture, TooLarg
 from agentd.workspace.file_states import Change, FileState, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError
+from agentd.workspace.untitled import Untitled
 from agentd.workspace.writers import Writers
 
 if TYPE_CHECKING:  # most workspaces are small enough without it
@@ -51,13 +52,16 @@ class PromptCheckpoint:
     writers: Writers = field(default_factory=Writers)
 
     @contextmanager
-    def changing(self, place: Place, before: Snapshot | None, after: bytes) -> Iterator[None]:
+    def changing(self, place: Place, before: Snapshot | None, after: bytes | None) -> Iterator[None]:
         """See `Checkpoint`. Where the change fails, that is recorded as well."""
-        old, digest = state_of(before), hashlib.sha256(after).hexdigest()
-        new = FileState(digest, old.mode if old is not None else None)
+        old = state_of(before)
+        contents = {old.digest: before.data} if old is not None and before is not None else {}
+        new = None
+        if after is not None:
+            new = FileState(hashlib.sha256(after).hexdigest(), old.mode if old is not None else None)
+            contents[new.digest] = after
         made = _missing_folders(place) if before is None else 0
         change = Change(self.prompt_id, place.parts, old, new, made=made)
-        contents = {digest: after, **({old.digest: before.data} if old is not None and before else {})}
         try:
             self._begin(change, contents)
         except OSError as error:
@@ -144,7 +148,11 @@ class PromptCheckpoint:
             behind = await run(command_changes.look_behind, self.checkpoints, picture, self.looks)
             if not behind.is_all:
                 self.tell(command_changes.TOO_MANY)
-            found = [each for each in behind.found if not self._is_anothers(picture, each)]
+            found = [
+                self._since_saved(picture, each)
+                for each in behind.found
+                if not self._is_anothers(picture, each)
+            ]
             blobs = await self._blobs(found)
             behind = replace(behind, found=found)
             more = (self.looks, blobs, self.prompt_id)
@@ -155,6 +163,11 @@ class PromptCheckpoint:
     def _is_anothers(self, before: Picture, found: Difference) -> bool:
         path = before.root.joinpath(*found.parts)
         return self.writers.is_anothers(path, self.checkpoints, found.now, before.began)
+
+    def _since_saved(self, before: Picture, found: Difference) -> Difference:
+        """What a command did to a file that the user has saved beside it begins with what they saved."""
+        saved = self.writers.saved_by_user(before.root.joinpath(*found.parts), before.began)
+        return found if saved is None else replace(found, saved=saved)
 
     async def _blobs(self, found: Iterable[Difference]) -> dict[str, bytes]:
         """The contents that only git has, as far as it gives them."""
@@ -197,6 +210,8 @@ def not_kept(place: Place, error: OSError) -> WorkspaceError:
 
 def _missing_folders(place: Place) -> int:
     """How many of the folders that a place lies in are not there."""
+    if isinstance(place, Untitled):
+        return 0
     for depth in range(len(place.parts) - 1, 0, -1):
         try:
             with directory(place.root, place.parts[:depth]):

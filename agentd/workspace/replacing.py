@@ -16,7 +16,7 @@ import stat
 from typing import Protocol
 
 from agentd.workspace.disk import write_all
-from agentd.workspace.swapping import exchange
+from agentd.workspace.swapping import exchange, rename_over_nothing
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -90,6 +90,22 @@ def remove_file(parent: int, name: str, before: "Before", temporary: str) -> boo
             _discard(parent, temporary)
         return False
     os.unlink(temporary, dir_fd=parent)
+    _sync_directory(parent)
+    return True
+
+
+def move_file(parent: int, name: str, to: int, new: str, before: "Before") -> bool:
+    """Give a file that was `before` another name. False: it is that no more, and stays where it is.
+
+    Raises OSError: FileExistsError where something has that name, EXDEV for another file system.
+    """
+    if not _is_unchanged(parent, name, before.status):
+        return False
+    rename_over_nothing(parent, name, to, new)
+    if not _is(to, new, before.status, before.data):  # another program wrote to it in the last moment
+        rename_over_nothing(to, new, parent, name)
+        return False
+    _sync_directory(to)
     _sync_directory(parent)
     return True
 

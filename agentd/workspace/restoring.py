@@ -35,6 +35,7 @@ NOT_TAKEN_BACK = (
     "It failed, and not all that it had done could be taken back; that is tried again when the session is "
     "next opened or rewound."
 )
+NOT_OPEN = "It is no file, and not open in the editor any more."
 NOT_KEPT = "Its content from before is not kept."
 IN_THE_WAY = "'{}' stands in its place, and stays as it is."
 
@@ -166,25 +167,43 @@ def _with_room(root_fd: int, step: Restoration, gone: Collection[Parts]) -> Rest
     return replace(step, conflict=IN_THE_WAY.format(shown("/".join(obstacle))))
 
 
-def restore(
-    checkpoints: Checkpoints, rewind_id: str, steps: Sequence[Restoration], notes: WriteNotes
-) -> None:
-    """Do it; all of it, or nothing. Blocks.
+def begin(checkpoints: Checkpoints, rewind_id: str, steps: Sequence[Restoration]) -> None:
+    """Have on the disk what is going to be done, so that whoever finds it without its end takes it back.
 
-    What was begun stands on the disk until `Checkpoints.end_rewind`, which is for whoever has told of the
-    rewind. Raises WorkspaceError or OSError; then the files are as they were.
+    It stands there until `Checkpoints.end_rewind`, which is for whoever has told of the rewind. Blocks.
+    Raises OSError; then nothing is begun.
     """
-    steps = [*(s for s in steps if s.to is None), *(s for s in steps if s.to is not None)]
     changes = [step.change(rewind_id) for step in steps]
     contents = {
         change.before.digest: step.now.data
         for step, change in zip(steps, changes, strict=True)
         if step.now is not None and change.before is not None
     }
-    root = steps[0].place.root
     checkpoints.begin_rewind(changes)
     try:
         checkpoints.record(changes, contents, is_owed=True)
+    except OSError:
+        checkpoints.end_rewind()
+        raise
+
+
+def restore(
+    checkpoints: Checkpoints, rewind_id: str, steps: Sequence[Restoration], notes: WriteNotes
+) -> None:
+    """Do it; all of it, or nothing. Blocks. Raises as `begin` and `finish`."""
+    begin(checkpoints, rewind_id, steps)
+    finish(checkpoints, rewind_id, steps, notes)
+
+
+def finish(checkpoints: Checkpoints, rewind_id: str, steps: Sequence[Restoration], notes: WriteNotes) -> None:
+    """Do what was begun; all of it, or nothing. What the editor has done of it by then is done. Blocks.
+
+    Raises WorkspaceError or OSError; then the files are as they were.
+    """
+    steps = [*(s for s in steps if s.to is None), *(s for s in steps if s.to is not None)]
+    changes = [step.change(rewind_id) for step in steps]
+    root = steps[0].place.root
+    try:
         removals = [change for change in changes if change.after is None]
         for change in removals:
             _bring(checkpoints, root, change.parts, change.before, None, notes)

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from agentd.workspace import files
+from agentd.workspace.alone import alone
 from agentd.workspace.checkpoints import Checkpoints
-from agentd.workspace.editor import Applied, BufferEdit, Editor
+from agentd.workspace.editor import Applied, BufferEdit, Editor, FileOperation
 from agentd.workspace.file_states import Change, FileState, same_content, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.held import Held, held
@@ -22,11 +24,13 @@ from agentd.workspace.restoring import (
     CHANGED_BETWEEN,
     CHANGED_SINCE,
     NOT_KEPT,
+    NOT_OPEN,
     UNSAVED,
     Restoration,
     Wanted,
 )
 from agentd.workspace.text import BinaryContent, decode
+from agentd.workspace.untitled import Untitled, place_at
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +40,14 @@ _NOTHING = Held(None, None)
 
 @dataclass(frozen=True)
 class BufferStep(Restoration):
-    """What is to be done to the document of a file; `found` is what it holds, `text` what it is to hold."""
+    """What is to be done to the document of a file; `found` is what it holds, `text` what it is to hold.
+
+    `removes`: it goes with its file, of which it is an unsaved version.
+    """
 
     found: Held = _NOTHING
     text: str = ""
+    removes: bool = False
 
 
 async def plan_buffers(
@@ -48,12 +56,18 @@ async def plan_buffers(
     """What has to be done in the editor, and the files that are to be seen to on the disk."""
     steps, others = [], []
     for want in wants:
-        place = Place(root, want.parts, "/".join(want.parts))
+        place = place_at(root, want.parts)
         found = await _in_editor(editor, place)
-        if found is None or (want.before is None and found.document is not None and not found.document.dirty):
+        if found is None and isinstance(place, Untitled):
+            steps.append(BufferStep(place, None, want.before, 0, NOT_OPEN))
+        elif found is None or (
+            want.before is None and found.document is not None and not found.document.dirty
+        ):
             others.append(want)
-        elif (step := await anyio.to_thread.run_sync(_plan, checkpoints, place, want, found)) is not None:
-            steps.append(step)
+        else:
+            plan = partial(_plan, can_remove=editor.can_do("delete"))
+            if (step := await anyio.to_thread.run_sync(plan, checkpoints, place, want, found)) is not None:
+                steps.append(step)
     return steps, others
 
 
@@ -68,7 +82,9 @@ async def _in_editor(editor: Editor, place: Place) -> Held | None:
     return found if found.document is not None else None
 
 
-def _plan(checkpoints: Checkpoints, place: Place, want: Wanted, found: Held) -> BufferStep | None:
+def _plan(
+    checkpoints: Checkpoints, place: Place, want: Wanted, found: Held, *, can_remove: bool
+) -> BufferStep | None:
     now, to = state_of(found.snapshot), want.before
     if same_content(now, to):
         return None
@@ -78,7 +94,9 @@ def _plan(checkpoints: Checkpoints, place: Place, want: Wanted, found: Held) -> 
         conflict = CHANGED_SINCE
     elif not want.is_whole:
         conflict = CHANGED_BETWEEN
-    elif to is None and place.path.exists():
+    elif to is None and place.path.is_absolute() and place.path.exists():
+        if can_remove:
+            return BufferStep(place, found.snapshot, None, want.made, None, found, removes=True)
         conflict = UNSAVED
     elif data is None:
         conflict = NOT_KEPT
@@ -89,6 +107,46 @@ def _plan(checkpoints: Checkpoints, place: Place, want: Wanted, found: Held) -> 
         except BinaryContent:
             conflict = CHANGED_SINCE
     return BufferStep(place, found.snapshot, to and FileState(to.digest), 0, conflict, found, text)
+
+
+async def remove_in_editor(editor: Editor, steps: Sequence[Restoration]) -> None:
+    """Have files that a rewind takes away, and that are open, removed in the editor, or renamed back there.
+
+    What it does not do is left for the disk. Raises WorkspaceError where the disk would not do: for an
+    unsaved version of the file.
+    """
+    came_from = {
+        step.to.digest: step.place
+        for step in steps
+        if step.now is None and step.to is not None and not step.to.is_link
+    }
+    for step in steps:
+        if step.to is not None or await editor.document(step.place.path) is None:
+            continue
+        state, is_unsaved = state_of(step.now), isinstance(step, BufferStep)
+        source = came_from.pop(state.digest, None) if state is not None and not is_unsaved else None
+        async with alone(step.place.path, *([source.path] if source is not None else [])):
+            if not is_unsaved and not same_content(await _on_disk(step.place), state):
+                continue
+            done = source is not None and await _renamed(editor, step.place, source)
+            if not done and editor.can_do("delete"):
+                done = await editor.do(FileOperation("delete", step.place.path, _LABEL))
+        if not done and is_unsaved:
+            raise WorkspaceError("stale", f"'{step.place.shown}' could not be removed in the editor.")
+
+
+async def _renamed(editor: Editor, place: Place, source: Place) -> bool:
+    if not editor.can_do("rename"):
+        return False
+    try:
+        await anyio.to_thread.run_sync(files.make_folders, source)  # not all editors do
+    except OSError:  # which whoever brings it back on the disk will say
+        return False
+    return await editor.do(FileOperation("rename", place.path, _LABEL, source.path))
+
+
+async def _on_disk(place: Place) -> FileState | None:
+    return state_of(await anyio.to_thread.run_sync(files.read_entry, place, abandon_on_cancel=True))
 
 
 class Buffers:
@@ -103,27 +161,31 @@ class Buffers:
     async def restore(self, steps: Sequence[BufferStep]) -> None:
         """Do it. Raises WorkspaceError or OSError; then `take_back` is to be called."""
         for step in steps:
-            assert step.found.document is not None
-            before = step.found.document.text
-            change = step.change(self._rewind_id)
-            await self._record([change], step.now)
-            outcome = await self._editor.apply(BufferEdit(step.place.path, before, step.text, _LABEL))
-            if not isinstance(outcome, Applied):
-                await self._record([self._reversed(change)])
-                raise WorkspaceError("stale", f"'{step.place.shown}' could not be changed in the editor.")
-            self._done.append((step, outcome.now))
-            really = state_of(Snapshot(step.found.saved(outcome.text), step.now.status)) if step.now else None
-            if really is not None and not same_content(really, change.after):
-                await self._record(
-                    [Change(self._rewind_id, change.parts, change.after, really, is_rewind=True)]
-                )
+            async with alone(step.place.path):
+                await self._restore(step)
+
+    async def _restore(self, step: BufferStep) -> None:
+        assert step.found.document is not None
+        before = step.found.document.text
+        change = step.change(self._rewind_id)
+        await self._record([change], step.now)
+        outcome = await self._editor.apply(BufferEdit(step.place.path, before, step.text, _LABEL))
+        if not isinstance(outcome, Applied):
+            await self._record([self._reversed(change)])
+            raise WorkspaceError("stale", f"'{step.place.shown}' could not be changed in the editor.")
+        self._done.append((step, outcome.now))
+        really = state_of(Snapshot(step.found.saved(outcome.text), step.now.status)) if step.now else None
+        if really is not None and not same_content(really, change.after):
+            await self._record([Change(self._rewind_id, change.parts, change.after, really, is_rewind=True)])
 
     async def take_back(self) -> None:
         """Undo what was done. One that cannot be undone is the user's by now, and stays."""
         for step, text in reversed(self._done):
             assert step.found.document is not None
             edit = BufferEdit(step.place.path, text, step.found.document.text, _LABEL)
-            if isinstance(await self._editor.apply(edit), Applied):
+            async with alone(step.place.path):
+                outcome = await self._editor.apply(edit)
+            if isinstance(outcome, Applied):
                 try:
                     await self._record([self._reversed(step.change(self._rewind_id))])
                 except OSError as error:

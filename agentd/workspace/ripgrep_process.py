@@ -12,20 +12,30 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def start_ripgrep(
-    command: Sequence[str | bytes], folder_fd: int, deadline: float, *, errors: int = DEVNULL
+    command: Sequence[str | bytes],
+    folder_fd: int,
+    deadline: float,
+    *,
+    errors: int = DEVNULL,
+    memory: int | None = None,
+    niceness: int = 0,
 ) -> Popen[bytes] | None:
     """The process, which works in the folder; None when it cannot be started.
 
-    `deadline` is on the monotonic clock, `errors` where its error output goes.
+    `deadline` is on the monotonic clock, `errors` where its error output goes, `memory` the most bytes of
+    address space that it gets, `niceness` how far it stands back behind this process.
     """
     parent = os.getpid()
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limits = [each for each in (memory, hard) if each is not None and each != resource.RLIM_INFINITY]
+    most = min(limits, default=resource.RLIM_INFINITY)
 
     def prepare() -> None:
         die_with_parent(parent)
         os.fchdir(folder_fd)
+        os.nice(niceness)
         signal.alarm(max(1, int(deadline - time.monotonic()) + 1))  # outlives exec, should all else fail
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))  # each thread takes address space
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))  # each thread takes address space
 
     try:
         return Popen(list(command), stdin=DEVNULL, stdout=PIPE, stderr=errors, env={}, preexec_fn=prepare)

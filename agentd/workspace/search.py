@@ -1,10 +1,9 @@
 """Running a search in its own process (see `search_worker`), so that it can be stopped at any moment.
 
-What is found is the same with ripgrep and without: a `.gitignore` is read as git reads it, globs are those of
-`globs`, patterns are Python's. ripgrep only makes it fast to tell in which files a match may be (`sieve`). It
-does not list the files: it reads a `.gitignore` otherwise than git in corners, passes over links to folders
-without a word, and goes by names while a folder may become a link to anywhere. To check all that takes a
-walk, and a walk takes less time than starting ripgrep and reading its list (`tests/bench/search.py`).
+What is found is the same with ripgrep and without: a `.gitignore` is read as git reads it, globs are those
+of `globs`, patterns are Python's. The worker always walks the tree itself. ripgrep makes it fast to tell in
+which files a match may be (`sieve`), and which files of a large tree the rules let through
+(`ripgrep_listing`).
 """
 
 import json
@@ -40,8 +39,7 @@ async def run_search(job: SearchJob) -> SearchOutcome:
     Cancelling kills the worker at once, and what it started.
     """
     data = bytearray()
-    if job.pattern is not None:
-        job = replace(job, ripgrep=await _ripgrep(job.root))
+    job = replace(job, ripgrep=await _ripgrep(job.root))
     in_time = await run_worker(
         "agentd.workspace.search_worker",
         json.dumps(asdict(job)).encode("ascii"),

@@ -7,7 +7,8 @@ from typing import Any
 
 from agentd.workspace import files
 from agentd.workspace.beneath import Folders
-from agentd.workspace.ignore import Parts, Walk
+from agentd.workspace.ignore import Walk
+from agentd.workspace.ignore_rules import Parts
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.search_job import SearchJob
 from agentd.workspace.search_names import NameSearch

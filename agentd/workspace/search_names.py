@@ -3,11 +3,14 @@
 import os
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from agentd.workspace.globs import Glob
-from agentd.workspace.ignore import Parts, Walk
+from agentd.workspace.ignore import Walk
+from agentd.workspace.ignore_rules import Parts
+from agentd.workspace.ripgrep_listing import Listing
 from agentd.workspace.search_job import SearchEnd, SearchJob
 
 
@@ -52,14 +55,21 @@ class NameSearch:
         if not (self.root.joinpath(*base)).is_dir():
             yield base  # named itself, so neither a glob nor .gitignore speaks against it
             return
-        for parts in walk.files(base, self._glob, self.look_at_clock):
-            self.look_at_clock()
-            yield parts
+        with self._listing(walk) as listing:
+            for parts in walk.files(base, self._glob, self.look_at_clock, listing):
+                self.look_at_clock()
+                yield parts
         for relative in sorted(self.job.buffers):  # open documents that are not on the disk yet
             parts = tuple(relative.split("/"))
             below = parts[: len(base)] == base and not os.path.lexists(self.root / relative)
             if below and self._glob.matches(parts) and not walk.is_ignored(parts):
                 yield parts
+
+    def _listing(self, walk: Walk) -> AbstractContextManager[Listing | None]:
+        job = self.job
+        if job.ripgrep is None or job.pattern is not None:  # then there is other work for it
+            return nullcontext()
+        return Listing(job.ripgrep, walk, job.base, loose_name=self._glob.loose_name, deadline=self.deadline)
 
     def has_room(self, size: int) -> bool:
         """Whether a match of so many bytes still has room; it is counted, or the search cut."""

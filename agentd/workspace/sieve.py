@@ -19,7 +19,7 @@ from typing import Self
 from agentd.workspace.beneath import Folders
 from agentd.workspace.byte_pattern import UNUSUAL, loosened
 from agentd.workspace.files import MAX_BYTES
-from agentd.workspace.ignore import Parts
+from agentd.workspace.ignore_rules import Parts
 from agentd.workspace.ripgrep_process import start_ripgrep
 from agentd.workspace.search_names import OutOfTime
 

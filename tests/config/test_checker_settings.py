@@ -37,6 +37,7 @@ def test_checkers_are_read_in_their_order(tmp_path: Path) -> None:
         ('command = ["ruff"]', "format: is missing"),
         ('command = ["ruff"]\nformat = "xml"', '"xml" is not known'),
         ('command = ["ruff"]\nformat = "ruff"\ntimeout_s = 0', "has to be above 0"),
+        ('command = ["ruff"]\nformat = "ruff"\nafter_edit_s = -1', "has to be 0 or more"),
     ],
 )
 def test_a_checker_that_is_described_wrongly_is_a_problem_and_left_out(
@@ -65,3 +66,12 @@ def test_a_workspace_describes_none(tmp_path: Path) -> None:
     settings = WorkspaceFile(tmp_path).settings("ask")
     assert settings.checkers is None
     assert "has to be an array" in settings.problems[0].message
+
+
+def test_how_long_an_edit_waits_for_a_checker_can_be_said(tmp_path: Path) -> None:
+    table = '[checkers.it]\ncommand = ["it"]\nformat = "gnu"\n'
+    waits = [
+        loaded(tmp_path, table + more).checkers[0].after_edit_s
+        for more in ("", "after_edit_s = 0\n", "after_edit_s = 1.5\n")
+    ]
+    assert waits == [5.0, 0, 1.5]

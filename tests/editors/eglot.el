@@ -72,6 +72,14 @@
 (defun hangs (text) `(:content [(:type "text" :text ,text)] :hang t))
 (defun calls (name &rest arguments) `(:content [(:type "tool_call" :name ,name :arguments ,arguments)]))
 
+(defun says-and-calls (&rest responses)
+  "One response that says what RESPONSES say."
+  (list :content (apply #'vconcat (mapcar (lambda (each) (plist-get each :content)) responses))))
+(defun agentd-transcript ()
+  "What `agentd.showTranscript' writes for the user."
+  (let ((uri (plist-get (agentd-execute "agentd.showTranscript") :uri)))
+    (with-temp-buffer (insert-file-contents (eglot--uri-to-path uri)) (buffer-string))))
+
 (ert-deftest a-prompt-is-answered-by-a-message ()
   (with-agentd "one\n" "ask" (vector (says "It is 42."))
     (let ((ids (agentd-execute "agentd.prompt" "what is it?")))
@@ -155,4 +163,29 @@
       (let ((transcript (jsonrpc-request (eglot-current-server) :agentd/session/export (list :sessionId session))))
         (should (string-match-p "before" (plist-get transcript :text))))
       (jsonrpc-request (eglot-current-server) :agentd/prompt (list :sessionId session :prompt "and on") :timeout 20))))
+(ert-deftest the-session-goes-on-by-itself-after-a-kill-in-the-middle ()
+  (with-agentd "one\n" "ask" (vector (hangs "half of it"))
+    (let ((session (plist-get (agentd-execute "agentd.prompt" "the first words") :sessionId)))
+      (signal-process (jsonrpc--process (eglot-current-server)) 'SIGKILL)
+      (agentd-wait "it has ended" (lambda () (not (eglot-current-server))))
+      (write-region (json-serialize (vector (says "now all of it"))) nil script-file nil 'silent)
+      (apply #'eglot (eglot--guess-contact))
+      (should (equal session (plist-get (agentd-execute "agentd.prompt" "and on") :sessionId)))
+      (agentd-said "\"the first words\" goes on")
+      (agentd-said "now all of it"))))
+
+(ert-deftest what-it-does-can-be-read-while-it-does-it ()
+  (with-agentd "one\n" "full"
+      (vector (says-and-calls (says "I look first.") (calls "bash" :command "cat gate")) (says "It is open."))
+    (let ((gate (expand-file-name "gate" (file-name-directory buffer-file-name))) shown)
+      (call-process "mkfifo" nil nil nil gate)
+      (agentd-execute "agentd.prompt" "go")
+      (agentd-wait "half of it can be read"
+                   (lambda ()
+                     (setq shown (agentd-transcript))
+                     (and (string-match-p "I look first" shown) (string-match-p "cat gate" shown))))
+      (should-not (string-match-p "It is open" shown))
+      (with-temp-buffer (write-region "open\n" nil gate 'append 'silent))
+      (agentd-said "It is open.")
+      (should (string-match-p "It is open" (agentd-transcript))))))
 ;;; eglot.el ends here

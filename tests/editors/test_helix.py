@@ -1,6 +1,8 @@
 """Helix, which knows no plugins, in a terminal: all by LSP's own means."""
 
 import json
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +16,9 @@ from wire.scripts import reply, tool
 SECONDS = 20.0
 KEY_SECONDS = 0.3
 """Keys are typed no faster: what comes at once behind an Escape is, for a terminal, one key with Alt."""
+
+REVERSE = "\x1b[7m"
+"""What the terminal is told before the selected line of a list."""
 
 LANGUAGES = """
 [language-server.agentd]
@@ -41,9 +46,19 @@ class Helix:
         settings = place.folder / "CONFIG" / "helix" / "languages.toml"
         settings.parent.mkdir(parents=True)
         settings.write_text(LANGUAGES.format(command=json.dumps(DAEMON[0]), arguments=json.dumps(DAEMON[1:])))
+        self.data = place.folder / "data"
+        self.requests = place.folder / "requests.jsonl"
+        self._script = script
+        (settings.parent / "config.toml").write_text("[editor.lsp]\ndisplay-progress-messages = true\n")
         self._socket = place.folder / "tmux"
         self._tmux(
-            "new-session", "-d", "-x", "110", "-y", "30", editor("helix"), "a.txt", env=place.environment
+            "new-session",
+            "-d",
+            *("-x", "110"),
+            *("-y", "30"),
+            editor("helix"),
+            "a.txt",
+            env={**place.environment, "AGENTD_SCRIPT_REQUESTS": str(self.requests)},
         )
 
     def _tmux(self, *arguments: str, env: dict[str, str] | None = None) -> str:
@@ -86,11 +101,53 @@ class Helix:
     def menu(self, title: str) -> None:
         """Choose a code action by its title."""
         self.offered(title)
-        offered = [line for line in self.screen.splitlines() if "agentd: " in line and "# agentd" not in line]
-        at = next(number for number, line in enumerate(offered) if title in line)
-        for key in [*["Down"] * (at + 1), "Enter"]:
+        self.select(title)
+
+    def answer(self, title: str) -> None:
+        """Answer a question once it is on the screen with all its answers."""
+        self.shows("Reject")
+        self.select(title)
+
+    def select(self, title: str) -> None:
+        """Go down in the list on the screen to this title, and choose it."""
+
+        def is_selected() -> bool:
+            lines = self._tmux("capture-pane", "-p", "-e").splitlines()
+            if any(title in line and REVERSE in line and "# agentd" not in line for line in lines):
+                return True
+            self.press("Down")
             time.sleep(KEY_SECONDS)
-            self.press(key)
+            return False
+
+        self.wait(f"{title} is selected", is_selected)
+
+        def is_chosen() -> bool:
+            self.press("Enter")
+            time.sleep(KEY_SECONDS)
+            return not any(title in line and "# agentd" not in line for line in self.screen.splitlines())
+
+        self.wait(f"{title} is chosen", is_chosen)
+
+    def command(self, line: str) -> None:
+        """Type a command of Helix's command line."""
+        self.press("Escape")
+        time.sleep(KEY_SECONDS)
+        self.press("-l", line)
+        time.sleep(KEY_SECONDS)
+        self.press("Enter")
+
+    def plays(self, *responses: Any) -> None:
+        """What the model answers from the next start of the daemon on."""
+        self._script.write_text(json.dumps(responses))
+
+    @property
+    def daemon(self) -> int:
+        """The process id of agentd."""
+        (terminal,) = self._tmux("list-panes", "-F", "#{pane_pid}").split()
+        below = [int(terminal)]
+        for pid in below:
+            below += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return next(pid for pid in below if b"\0agentd\0" in Path(f"/proc/{pid}/cmdline").read_bytes())
 
     def close(self) -> None:
         self._tmux("kill-server")
@@ -110,6 +167,13 @@ def helix(place: Place) -> Iterator[Callable[..., Helix]]:
         each.close()
 
 
+def gate_in(screen: Helix) -> Path:
+    """What `cat gate` waits for: it goes on once this is written to."""
+    gate = screen.root / "gate"
+    os.mkfifo(gate)
+    return gate
+
+
 def made(root: Path) -> bool:
     return (root / "made").exists()
 
@@ -125,10 +189,21 @@ def test_a_question_is_put_and_its_answer_obeyed(helix: Callable[..., Helix]) ->
         "# agentd: make it\n", "ask", reply(tool("bash", {"command": "touch made"})), reply("done")
     )
     screen.menu("agentd: make it")
-    screen.shows("touch made")
+    screen.shows("Reject")
+    assert "touch made" in screen.screen
     assert not made(screen.root)
-    screen.press("Enter")
+    screen.answer("Allow once")
     screen.wait("the command ran", lambda: made(screen.root))
+
+
+def test_a_rejected_command_does_not_run(helix: Callable[..., Helix]) -> None:
+    screen = helix(
+        "# agentd: make it\n", "ask", reply(tool("bash", {"command": "touch made"})), reply("I see")
+    )
+    screen.menu("agentd: make it")
+    screen.answer("Reject")
+    screen.shows("I see")
+    assert not made(screen.root)
 
 
 def test_an_edit_lands_in_the_unsaved_buffer_and_is_undone_alone(helix: Callable[..., Helix]) -> None:
@@ -150,21 +225,72 @@ def test_an_edit_lands_in_the_unsaved_buffer_and_is_undone_alone(helix: Callable
     assert "typed" in screen.screen
 
 
+def test_an_edit_for_an_older_text_is_refused(helix: Callable[..., Helix]) -> None:
+    edit = {"file_path": "a.txt", "old_string": "two", "new_string": "TWO"}
+    screen = helix(
+        "# agentd: shout\ntwo\nthree\n",
+        "full",
+        reply(tool("read_file", {"file_path": "a.txt"})),
+        reply(tool("bash", {"command": "cat gate"})),
+        reply(tool("edit_file", edit)),
+        reply("I read again"),
+    )
+    gate = gate_in(screen)
+    screen.menu("agentd: shout")
+    screen.shows("cat gate")
+    screen.press("Escape")
+    time.sleep(KEY_SECONDS)
+    screen.press("g", "e", "O", "typed", "Escape")
+    screen.shows("typed")
+    gate.write_text("open")
+    screen.shows("I read again")
+    screen.command(":buffer-previous")
+    screen.shows("typed")
+    assert "TWO" not in screen.screen
+    assert "two" in screen.screen
+    assert screen.file.read_text() == "# agentd: shout\ntwo\nthree\n"
+
+
+def test_what_it_does_is_shown_while_it_does_it(helix: Callable[..., Helix]) -> None:
+    screen = helix(
+        "# agentd: look\n", "full", reply(tool("bash", {"command": "cat gate"})), reply("It is open.")
+    )
+    gate = gate_in(screen)
+    screen.menu("agentd: look")
+    screen.shows("cat gate")
+    assert "It is open." not in screen.screen
+    gate.write_text("open")
+    screen.shows("It is open.")
+
+
+def test_the_session_goes_on_after_the_daemon_was_killed_in_the_middle(helix: Callable[..., Helix]) -> None:
+    screen = helix("# agentd: go on\n", "ask", reply("on and on", hang=True))
+    screen.menu("agentd: go on")
+    screen.wait("the model is asked", screen.requests.exists)
+    screen.plays(reply("now all of it"))
+    os.kill(screen.daemon, signal.SIGKILL)
+    screen.command(":lsp-restart")
+    screen.offered("agentd: go on")
+    screen.command(':lsp-workspace-command agentd.prompt "and the rest"')
+    screen.shows("now all of it")
+    asked = screen.requests.read_text().splitlines()[-1]
+    assert "go on" in asked
+    assert "and the rest" in asked
+
+
 def test_a_running_prompt_is_cancelled_from_the_menu(helix: Callable[..., Helix]) -> None:
     screen = helix("# agentd: go on\n", "ask", reply("on and on", hang=True))
     screen.menu("agentd: go on")
+    screen.shows("Thinking")
     screen.menu("agentd: cancel the running prompt")
-    screen.wait("nothing runs any more", lambda: "Thinking" not in screen.screen)
+    (journal,) = screen.data.rglob("*.jsonl")
+    screen.wait("it is cancelled", lambda: '"aborted"' in journal.read_text())
 
 
 def test_a_prompt_is_sent_by_a_command(helix: Callable[..., Helix]) -> None:
     screen = helix("one\n", "ask", reply("It is 42."))
     screen.offered("agentd: explain this file")
-    screen.press("Escape")
-    time.sleep(KEY_SECONDS)
-    screen.press("-l", ':lsp-workspace-command agentd.prompt "what is it"')
-    time.sleep(KEY_SECONDS)
-    screen.press("Enter")
+    screen.command(':lsp-workspace-command agentd.prompt "what is it"')
     screen.shows("It is 42.")
 
 

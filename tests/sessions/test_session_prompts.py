@@ -115,7 +115,7 @@ async def test_the_first_prompt_tells_what_is_wrong_with_the_configuration_once(
         ([TextContent(text=" \n")], "invalidParams"),
         ([CommandContent(name="fix")], "invalidParams"),
         ([ResourceContent(uri="file:///etc/passwd")], "outsideWorkspace"),
-        ([ResourceContent(uri="untitled:one")], "invalidParams"),
+        ([ResourceContent(uri="git:one")], "invalidParams"),
     ],
 )
 async def test_a_prompt_that_cannot_begin_leaves_no_trace(tmp_path: Path, text: Any, kind: str) -> None:

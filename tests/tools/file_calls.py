@@ -1,27 +1,37 @@
 """Calls of file tools as the loop makes them, on a real folder."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentd.tools.base import Action, ToolContext, ToolResult
+from agentd.tools.delete_file import DeleteFile
 from agentd.tools.edit_file import EditFile
 from agentd.tools.find_files import FindFiles
 from agentd.tools.list_directory import ListDirectory
+from agentd.tools.move_file import MoveFile
 from agentd.tools.read_file import ReadFile
 from agentd.tools.search_files import SearchFiles
 from agentd.tools.write_file import WriteFile
-from agentd.workspace.editor import OpenDocument, Saving
+from agentd.workspace.editor import Disk, OpenDocument
 from agentd.workspace.seen import SeenFiles
 
 TOOLS = {
     tool.name: tool
-    for tool in (ReadFile(), WriteFile(), EditFile(), ListDirectory(), FindFiles(), SearchFiles())
+    for tool in (
+        ReadFile(),
+        WriteFile(),
+        EditFile(),
+        MoveFile(),
+        DeleteFile(),
+        ListDirectory(),
+        FindFiles(),
+        SearchFiles(),
+    )
 }
 
 
 @dataclass
-class FakeEditor:
+class FakeEditor(Disk):
     """An editor whose open documents the test sets."""
 
     documents: dict[Path, OpenDocument] = field(default_factory=dict)
@@ -30,15 +40,6 @@ class FakeEditor:
 
     async def document(self, path: Path) -> OpenDocument | None:
         return self.documents.get(path)
-
-    async def diagnostics(self, paths: Sequence[Path] | None = None) -> None:
-        return None
-
-    async def other(self, uri: str) -> None:
-        return None
-
-    async def save(self, paths: Sequence[Path]) -> Saving:
-        return Saving()
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         return tuple(path for path, document in self.documents.items() if document.dirty)

@@ -35,6 +35,7 @@ class SimulatedEditor:
         *,
         on_disk: str | bool | None = None,
         encoding: str = "utf-16",
+        uri: str | None = None,
     ) -> None:
         self.daemon = daemon
         self.home = home
@@ -43,7 +44,7 @@ class SimulatedEditor:
         self.path = self.root / "a.txt"
         if on_disk is not False:
             self.path.write_bytes((on_disk if isinstance(on_disk, str) else text).encode())
-        self.uri = self.path.as_uri()
+        self.uri = self.path.as_uri() if uri is None else uri
         self.text = text
         self.version = 0
         self.undo: list[str] = []

@@ -90,6 +90,6 @@ class Author:
 def told(result: Json) -> dict[str, str]:
     """What became of files, by name: the action, or `conflict`."""
     return {
-        file["uri"].rsplit("/", 1)[1]: "conflict" if "conflict" in file else file["action"]
+        file["uri"].rsplit("/", 1)[-1]: "conflict" if "conflict" in file else file["action"]
         for file in result["files"]
     }

@@ -7,6 +7,7 @@ from wire.chat import Chat
 from wire.editing import CAPABILITIES, READ, SimulatedEditor, honest, replace, results_of
 from wire.harness import OPTIONS, Daemon, Json
 from wire.home import Home
+from wire.processes import until
 from wire.scripts import tool
 
 TEXT = "one\ntwo\nthree\n"
@@ -200,3 +201,165 @@ def test_no_checker_runs_in_a_workspace_that_is_not_trusted(home: Home) -> None:
     home.config.write_text(CHECKER)
     daemon = home.start(options={**OPTIONS, "trusted": False})
     assert look(home, daemon).startswith("error: Nothing is known of diagnostics")
+
+
+# --- files that are not open ----------------------------------------------------------------------------
+
+
+def closed(editor: SimulatedEditor) -> SimulatedEditor:
+    editor.close()
+    return editor
+
+
+def test_an_edit_of_a_file_that_is_not_open_tells_what_the_editor_finds_in_it(
+    asked: Daemon, shared_home: Home
+) -> None:
+    with SimulatedEditor(asked, shared_home, TEXT) as editor:
+        closed(editor)
+        asks: list[int] = []
+
+        def answer(editor: SimulatedEditor, params: Json) -> Json:
+            asks.append(params["timeoutMs"])
+            is_edited = editor.path.read_text() != TEXT
+            return {
+                "items": [{"uri": editor.uri, "diagnostics": [NEW, STAYS] if is_edited else [OLD, STAYS]}]
+            }
+
+        chat = editor.chat(READ, replace("two", "2"))
+        answering(answer)(editor, chat)
+        assert results_of(chat)[1] == "Edited a.txt (1 replacement, +1 -1)." + AFTER_EDIT
+        assert asks == [500, 1500]
+        assert editor.path.read_text() == "one\n2\nthree\n"
+
+
+def test_what_is_published_of_a_file_that_is_not_open_is_waited_for(tells: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(tells, shared_home, TEXT) as editor:
+        publish(editor, OLD, STAYS, version=None)
+        closed(editor)
+        chat = editor.chat(READ, replace("two", "2"))
+        prompt = chat.start()
+        until(lambda: editor.path.read_text() != TEXT, "the file is written")
+        publish(editor, NEW, STAYS, version=7)
+        chat.result(prompt)
+        assert results_of(chat)[1] == "Edited a.txt (1 replacement, +1 -1)." + AFTER_EDIT
+
+
+def test_an_editor_that_tells_nothing_of_closed_files_is_waited_for_three_times(home: Home) -> None:
+    options = {**OPTIONS, "diagnostics": True}
+    daemon = home.start("--allow-full", capabilities=CAPABILITIES, options=options)
+    with SimulatedEditor(daemon, home, "2\n") as editor:
+        closed(editor)
+        asks: list[int] = []
+        chat = editor.chat(READ, *(replace(str(n), str(n + 1)) for n in range(2, 7)))
+        prompt = chat.start()
+        since = 0
+        while True:
+            message = daemon.wait(
+                lambda m: m.get("method") == "agentd/diagnostics/get" or m.get("id") == prompt, since
+            )
+            since = daemon.messages.index(message) + 1
+            if message.get("id") == prompt:
+                break
+            asks.append(message["params"]["timeoutMs"])
+            if asks[-1] == 500:  # the others are left unanswered
+                daemon.answer(message, {"items": []})
+        assert not any(text.startswith("error") for text in results_of(chat))
+        assert asks == [500, 1500] * 3 + [500] * 2
+
+
+CHECKS = """
+[checkers.fake]
+command = ["python3", "check.py"]
+format = "gnu"
+"""
+CHECK = """import pathlib
+with open("ran.log", "a") as log:
+    log.write("x")
+for number, line in enumerate(pathlib.Path("a.txt").read_text().splitlines(), 1):
+    if "bad" in line:
+        print(f"a.txt:{number}:1: error: {line}")
+"""
+
+
+def edited(home: Home, daemon: Daemon, *calls: Json, check: str = CHECK) -> list[str]:
+    root = home.workspace(a_txt="bad one\nfine\n", check_py=check, ran_log="")
+    chat = Chat(
+        daemon, root, model=home.script(*({"content": [c]} for c in calls), {"content": []}), mode="full"
+    )
+    chat.run()
+    return [*results_of(chat), (root / "ran.log").read_text()]
+
+
+def test_without_an_editor_an_edit_tells_what_the_checkers_find(home: Home) -> None:
+    home.config.write_text(CHECKS)
+    daemon = home.start("--allow-full")
+    new = tool("write_file", {"file_path": "b.txt", "content": "x\n"})
+    _, broke, mended, other, runs = edited(
+        home, daemon, READ, replace("fine", "bad two"), replace("bad one", "good"), new
+    )
+    assert broke == (
+        "Edited a.txt (1 replacement, +1 -1).\nDiagnostics of fake: 1 new, 0 fixed, 2 in all.\n"
+        "new: 2:1: error: bad two (fake)"
+    )
+    assert mended.split("\n")[1:] == [
+        "Diagnostics of fake: 0 new, 1 fixed, 1 in all.",
+        "fixed: 1:1: error: bad one (fake)",
+    ]
+    assert other == "Created b.txt (1 line, +1 -0)."
+    assert len(runs) == 4, "what is known behind an edit is known before the next"
+
+
+@pytest.mark.parametrize("after_edit_s", ["0.5", "0"])
+def test_a_checker_that_takes_too_long_holds_up_one_edit_and_no_more(home: Home, after_edit_s: str) -> None:
+    home.config.write_text(f"{CHECKS}after_edit_s = {after_edit_s}\n")
+    daemon = home.start("--allow-full")
+    check = 'import time\nopen("ran.log", "a").write("x")\ntime.sleep(60)\n'
+    _, first, second, runs = edited(
+        home, daemon, READ, replace("fine", "2"), replace("bad", "3"), check=check
+    )
+    assert second == "Edited a.txt (1 replacement, +1 -1)."
+    if after_edit_s == "0":
+        assert (first, runs) == (second, "")
+    else:
+        assert first == (
+            f"{second}\n[fake takes more than 0.5 s, so it is not run behind edits any more; the tool "
+            "diagnostics runs it]"
+        )
+        assert len(runs) <= 1
+
+
+def test_a_checker_that_fails_says_so_once(home: Home) -> None:
+    home.config.write_text(CHECKS)
+    daemon = home.start("--allow-full")
+    _, first, second, _ = edited(
+        home, daemon, READ, replace("fine", "2"), replace("bad", "3"), check="raise SystemExit(3)\n"
+    )
+    assert "[fake ended with exit code 3" in first
+    assert second == "Edited a.txt (1 replacement, +1 -1)."
+
+
+def test_no_checker_runs_behind_edits_in_a_workspace_that_is_not_trusted(home: Home) -> None:
+    home.config.write_text(CHECKS)
+    daemon = home.start("--allow-full", options={**OPTIONS, "trusted": False})
+    root = home.workspace(a_txt="fine\n", check_py=CHECK, ran_log="")
+    model = home.script({"content": [READ]}, {"content": [replace("fine", "bad")]}, {"content": []})
+    chat = Chat(daemon, root, model=model, mode="full")
+    prompt = chat.start()
+    daemon.answer(daemon.asked("agentd/permission/request"), {"optionId": "allow_once"})
+    chat.result(prompt)
+    assert results_of(chat)[1] == "Edited a.txt (1 replacement, +1 -1)."
+    assert (root / "ran.log").read_text() == ""
+
+
+def test_a_cancel_ends_a_checker_that_runs_behind_an_edit(home: Home) -> None:
+    home.config.write_text(f"{CHECKS}after_edit_s = 60\n")
+    daemon = home.start("--allow-full")
+    check = 'import time\nopen("ran.log", "a").write("x")\ntime.sleep(600)\n'
+    root = home.workspace(check_py=check, ran_log="")
+    new = tool("write_file", {"file_path": "a.txt", "content": "x\n"})
+    chat = Chat(daemon, root, model=home.script({"content": [new]}, {"content": []}), mode="full")
+    prompt = chat.start()
+    until(lambda: (root / "ran.log").read_text(), "the checker runs")
+    assert chat.cancel()["quiescent"] is True
+    assert chat.result(prompt)["stopReason"] == "aborted"
+    assert (root / "a.txt").read_text() == "x\n"

@@ -124,7 +124,7 @@ def test_what_lies_outside_is_refused_by_whatever_way_it_is_named(home: Home) ->
             "agentd/prompt", chat.prompt_params(about({"type": "resource", "uri": uri}))
         )
         assert refused["data"]["kind"] == "outsideWorkspace", uri
-    for uri in ("https://example.org/x", "untitled:1", "nonsense", "file:///x?y"):
+    for uri in ("https://example.org/x", "git:1", "nonsense", "file:///x?y"):
         refused = chat.daemon.refused(
             "agentd/prompt", chat.prompt_params(about({"type": "resource", "uri": uri}))
         )

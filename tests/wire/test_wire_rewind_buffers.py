@@ -4,8 +4,10 @@ import pytest
 from wire.editing import CAPABILITIES, READ, SimulatedEditor, honest, replace, write
 from wire.harness import Daemon, Json
 from wire.home import Home
-from wire.rewinding import Author, edit, read, told
+from wire.processes import until
+from wire.rewinding import Author, bash, edit, read, told
 from wire.rewinding import write as new
+from wire.scripts import reply
 
 TEXT = "one\ntwo\nthree\n"
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
@@ -176,3 +178,44 @@ def test_a_new_document_goes_back_whatever_stands_in_its_place(
         result = told(author.rewind("one"))
         assert (result.get("a.txt"), editor.text) in ((None, "made\n"), ("deleted", ""))
         assert daemon.serves()
+
+
+# --- the user saves while a command runs ----------------------------------------------------------------
+
+
+def runs_beside(author: Author, editor: SimulatedEditor, command: str) -> None:
+    """A prompt whose command waits until the user has saved, and then does what it does."""
+    waits = (
+        f"touch {author.root}/began.tmp; until [ -e {author.root}/saved.tmp ]; do sleep 0.02; done; {command}"
+    )
+    (author.root / ".gitignore").write_text("*.tmp\n")
+    model = author.home.script(reply(bash(waits)), reply("done"))
+    prompt = author.chat.start(model=model, promptId="one")
+    until(lambda: (author.root / "began.tmp").exists(), "the command runs")
+    editor.type(0, 0, "mine ")
+    editor.save()
+    editor.daemon.serves()
+    editor.agent_reads()  # so the daemon has heard of it
+    (author.root / "saved.tmp").touch()
+    assert author.chat.result(prompt)["text"] == "done"
+
+
+def test_what_the_user_saves_while_a_command_runs_is_the_users(daemon: Daemon, shared_home: Home) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        runs_beside(author, editor, "echo made > b.txt")
+        assert [each["uri"].rsplit("/", 1)[1] for each in author.ask("diff", promptId="one")["files"]] == [
+            "b.txt"
+        ]
+        assert told(author.rewind("one")) == {"b.txt": "deleted"}
+        assert editor.path.read_text() == "mine " + TEXT
+
+
+def test_a_command_that_overwrites_what_the_user_saved_meanwhile_takes_nothing_back_from_them(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = author_of(editor)
+        runs_beside(author, editor, "echo more >> a.txt")
+        assert told(author.rewind("one")) == {"a.txt": "conflict"}, "what they saved is kept by nobody else"
+        assert editor.path.read_text() == "mine " + TEXT + "more\n"

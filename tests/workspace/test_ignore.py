@@ -32,6 +32,9 @@ RULES = {
     "specials": {"": "\\#x\n\\!x\n# comment\n\n  \na\\ b.txt\n"},
     "classes": {"": "[a-c].py\n\\[id\\].tsx\n"},
     "lines that mean nothing": {"": "!\n\\\n*.log\r\n"},
+    "a range that goes backwards": {"": "[z-a].py\n*.log\n"},
+    "a blank in front": {"": " keep.log\n*.o\n"},
+    "what names begin with or end in": {"": "kee*\n*.l[ox]g\n[a-b]*.py\n"},
     "bom": {"": "\ufeff*.log\n"},
     "everything": {"": "*\n!*.py\n"},
 }
@@ -74,7 +77,7 @@ def test_the_walk_sees_what_git_does_not_ignore(tree: Path, rules: dict[str, str
 
 
 names = st.sampled_from(
-    ["a", "b", "foo", "a.py", "x.log", ".h", "a b", "{a,b}", "[x]", "é", "\\a", "bad\udcff"]
+    ["a", "b", "foo", "a.py", "x.log", ".h", "a b", "{a,b}", "[x]", "é", "\\a", "bad\udcff", "new\nline"]
 )
 pieces = st.sampled_from(
     [

@@ -8,19 +8,33 @@ vim.on_key(function()
   last_key = vim.uv.now()
 end, vim.api.nvim_create_namespace("agentd_keys"))
 
+-- Whether keys are meant for something: a pause in the midst of a line is no end of it. A prompt's window in which
+-- nothing stands yet is where whoever sent a prompt waits for it.
+local function is_typing()
+  local mode = vim.api.nvim_get_mode()
+  if mode.blocking or last_key + M.QUIET_MS > vim.uv.now() then
+    return true
+  elseif mode.mode:sub(1, 1) == "i" then
+    local buf = vim.api.nvim_get_current_buf()
+    local is_empty = vim.api.nvim_buf_line_count(buf) == 1 and vim.api.nvim_get_current_line() == ""
+    return not (is_empty and vim.bo[buf].filetype == "agentd")
+  end
+  return mode.mode ~= "n" and mode.mode ~= "nt"
+end
+
 local function next_one()
   local first = waiting[1]
   if active or not first then
     return
   end
-  local left = last_key + M.QUIET_MS - vim.uv.now()
-  if left > 0 then
-    return vim.defer_fn(next_one, left)
-  end
-  table.remove(waiting, 1)
   if first.is_over() then
+    table.remove(waiting, 1)
     return next_one()
   end
+  if is_typing() then
+    return vim.defer_fn(next_one, math.max(M.QUIET_MS / 4, last_key + M.QUIET_MS - vim.uv.now()))
+  end
+  table.remove(waiting, 1)
   active = first
   local over = false
   local function done(choice)
@@ -34,6 +48,7 @@ local function next_one()
     end
     first.callback(choice)
   end
+  first.on_turn()
   local ok, err = pcall(vim.ui.select, first.items, first.options, done)
   if not ok then
     vim.notify("agentd: vim.ui.select failed: " .. tostring(err), vim.log.levels.ERROR)
@@ -41,10 +56,12 @@ local function next_one()
   end
 end
 
---- Like `vim.ui.select`, in its turn. `is_over()` says whether nobody waits for an answer any more.
---- Gives a function that lets the next question come, where this one was answered otherwise.
-function M.select(items, options, callback, is_over)
-  local question = { items = items, options = options, callback = callback, is_over = is_over or function() end }
+--- Like `vim.ui.select`, in its turn, which `turns.on_turn()` is told of. `turns.is_over()` says whether nobody waits
+--- for an answer any more. Gives a function that lets the next question come, where this one was answered otherwise.
+function M.select(items, options, callback, turns)
+  local nothing = function() end
+  local question = vim.tbl_extend("keep", turns or {}, { is_over = nothing, on_turn = nothing })
+  question.items, question.options, question.callback = items, options, callback
   table.insert(waiting, question)
   vim.schedule(next_one)
   return function()

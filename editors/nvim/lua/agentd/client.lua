@@ -197,7 +197,9 @@ function M.request(method, params, callback)
   -- Open documents are told before: Neovim sends what was typed ahead of each request.
   local object = next(params) and params or vim.empty_dict() -- an empty table would be sent as a list
   local sent = call(client, "request", method, object, function(err, result)
-    callback(err and (err.message or vim.inspect(err)) or nil, M.plain(result))
+    local text = err and (err.message or vim.inspect(err))
+    local hint = err and type(err.data) == "table" and err.data.hint
+    callback(text and (type(hint) == "string" and text .. " " .. hint or text) or nil, M.plain(result))
   end)
   if not sent then
     callback("agentd is not running")

@@ -39,7 +39,13 @@ function M.apply(err, params, ctx)
       vim.bo[buf].undolevels = vim.bo[buf].undolevels
     end
   end
-  -- The chat tells what is done: a label would be printed, and a long one asks for Enter.
+  -- The chat tells what is done: labels, of the edit and since 0.12 of its parts, would be printed, and ask for Enter.
+  params.edit.changeAnnotations = nil
+  for _, change in ipairs(changes) do
+    for _, each in ipairs(change.edits or {}) do
+      each.annotationId = nil
+    end
+  end
   return vim.lsp.handlers["workspace/applyEdit"](err, { edit = params.edit }, ctx)
 end
 

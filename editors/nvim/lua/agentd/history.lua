@@ -109,8 +109,13 @@ local function told(files)
   return done, conflicts
 end
 
-local function rewind(params)
-  client.request("agentd/session/rewind", params, function(err, result)
+--- Undoes the last undo of the session that is shown.
+function M.undo_again()
+  local view = chat.view
+  if not view then
+    return say("there is no session yet")
+  end
+  client.request("agentd/session/rewind", { sessionId = view.id, undo = true }, function(err, result)
     if err then
       return fail(err)
     end
@@ -120,53 +125,6 @@ local function rewind(params)
     if #conflicts > 0 then
       say("left alone: " .. table.concat(conflicts, "; "), vim.log.levels.WARN)
     end
-  end)
-end
-
---- The last prompt of a session that changed files; `callback(nil)` where none did.
-local function last_change(view, callback, number)
-  number = number or #view.prompts
-  local prompt_id = view.prompts[number]
-  if not prompt_id then
-    return callback(nil)
-  end
-  client.request("agentd/session/diff", { sessionId = view.id, promptId = prompt_id }, function(err, result)
-    if not err and #result.files > 0 then
-      return callback(prompt_id)
-    end
-    last_change(view, callback, number - 1)
-  end)
-end
-
---- Takes back what the last prompt did to files, after showing which; with `again` the last undo is undone.
-function M.undo(options)
-  local view = chat.view
-  if not view then
-    return say("there is no session yet")
-  end
-  if options and options.again then
-    return rewind({ sessionId = view.id, undo = true })
-  end
-  last_change(view, function(prompt_id)
-    if not prompt_id then
-      return say("no prompt of this session has changed a file")
-    end
-    local params = { sessionId = view.id, promptId = prompt_id, scope = "files" }
-    client.request("agentd/session/rewind", vim.tbl_extend("force", params, { dryRun = true }), function(err, plan)
-      if err then
-        return fail(err)
-      end
-      local done, conflicts = told(plan.files)
-      local left = #conflicts > 0 and (" (left alone: %s)"):format(table.concat(conflicts, "; ")) or ""
-      vim.ui.select({ "Bring back", "Leave as it is" }, {
-        prompt = ("Undo the last prompt's changes of %s%s"):format(table.concat(done, ", "), left),
-        kind = "agentd_undo",
-      }, function(choice)
-        if choice == "Bring back" then
-          rewind(params)
-        end
-      end)
-    end)
   end)
 end
 

@@ -27,7 +27,7 @@ function M.view()
 end
 
 M.new_session = registry.new_session
-M.sessions, M.resume, M.diff, M.undo = history.sessions, history.resume, history.diff, history.undo
+M.sessions, M.resume, M.diff = history.sessions, history.resume, history.diff
 
 --- Opens the chat, and goes to where prompts are written.
 function M.open()
@@ -95,7 +95,8 @@ local function selection(buf, range)
 end
 
 --- Sends a prompt to the session of this folder. `options.range` {first, last} sends those lines along;
---- `options.when_busy` is "steer", "queue" or "interrupt".
+--- `options.when_busy` is "steer", "queue" or "interrupt". With `options.command` it is that command of agentd's, and
+--- the text its arguments.
 function M.prompt(text, options)
   options = options or {}
   local buf = vim.api.nvim_get_current_buf()
@@ -109,7 +110,8 @@ function M.prompt(text, options)
       return chat.focus()
     end
     focus.tell(buf)
-    local blocks = complete.blocks(text, root)
+    local command = options.command and { { type = "command", name = options.command, arguments = text } }
+    local blocks = command or complete.blocks(text, root)
     if range then
       table.insert(blocks, range)
     end
@@ -143,9 +145,17 @@ end
 
 chat.cancel = M.cancel
 
---- Answers the oldest open question: `kind` is "allow_once" or "reject_once".
+--- Takes back what the last prompt did to files: the prompt `/undo`. With `options.again` the last undo is undone.
+function M.undo(options)
+  if options and options.again then
+    return history.undo_again()
+  end
+  M.prompt("", { command = "undo", when_busy = "queue" })
+end
+
+--- Answers the question that is in view: `kind` is "allow_once" or "reject_once".
 function M.answer(kind)
-  local question = permission.oldest() or (chat.view and chat.view.pending[1])
+  local question = permission.current() or (chat.view and chat.view.pending[1])
   if not question then
     return say("no question is open")
   end

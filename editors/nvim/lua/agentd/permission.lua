@@ -4,7 +4,8 @@ local render = require("agentd.render")
 
 local M = {}
 
-local open = {} -- { id, question, resume(answer) }, the oldest first
+local open = {} -- { id, question, resume(answer), win, turn }, the oldest first
+local turns = 0
 
 --- What a question is about, as lines and their file type. Nothing of it is left out or shown otherwise.
 function M.subject(question)
@@ -45,9 +46,43 @@ local function preview(question)
     zindex = 40,
   })
   vim.wo[win].wrap = true
+  return win
+end
+
+-- The question that is in view: the one whose turn it was last.
+local function front()
+  local last
+  for _, entry in ipairs(open) do
+    last = (not last or (entry.turn or 0) > (last.turn or 0)) and entry or last
+  end
+  return last
+end
+
+-- Of several questions that are open one is in view, so that nobody answers another than he reads.
+local function show_front()
+  local shown = front()
+  for _, entry in ipairs(open) do
+    if entry.win and not vim.api.nvim_win_is_valid(entry.win) then
+      entry.win = nil -- the user has closed it
+    end
+    if entry == shown and entry.turn and not entry.win then
+      entry.win = preview(entry.question)
+    elseif entry.win then
+      vim.api.nvim_win_set_config(entry.win, { hide = entry ~= shown })
+    end
+  end
   vim.cmd.redraw()
-  return function()
-    pcall(vim.api.nvim_win_close, win, true)
+end
+
+local function take_turn(entry)
+  turns = turns + 1
+  entry.turn = turns
+  show_front()
+end
+
+local function close(entry)
+  if entry.win then
+    pcall(vim.api.nvim_win_close, entry.win, true)
   end
 end
 
@@ -55,7 +90,7 @@ end
 --- question open, and what it is about in view.
 function M.ask(question)
   local thread = coroutine.running()
-  local close, answered, next_one = function() end, false, nil
+  local answered, next_one = false, nil
   local entry = { id = question.requestId, question = question }
   function entry.resume(answer)
     if answered then
@@ -65,16 +100,17 @@ function M.ask(question)
     open = vim.tbl_filter(function(each)
       return each ~= entry
     end, open)
-    close()
+    close(entry)
     next_one()
+    vim.schedule(show_front)
     vim.schedule(function()
       coroutine.resume(thread, answer)
     end)
   end
   table.insert(open, entry)
   vim.schedule(function()
-    if not answered then
-      close = preview(question)
+    if not answered and #open == 1 then
+      take_turn(entry) -- in view before it is asked, where nothing else is
     end
   end)
   next_one = ask.select(question.options, {
@@ -89,15 +125,21 @@ function M.ask(question)
     elseif not answered then
       vim.notify("agentd: the question stays open; answer it by :AgentdAccept or :AgentdReject")
     end
-  end, function()
-    return answered
-  end)
+  end, {
+    is_over = function()
+      return answered
+    end,
+    on_turn = function()
+      take_turn(entry)
+    end,
+  })
   return coroutine.yield()
 end
 
---- The oldest question that is open, nil where none is.
-function M.oldest()
-  return open[1] and open[1].question
+--- The question that is in view, nil where none is open.
+function M.current()
+  local entry = front()
+  return entry and entry.question
 end
 
 --- The question was answered elsewhere, or withdrawn: its window goes.

@@ -119,6 +119,11 @@ end
 
 --- Has agentd run for a folder, then calls back; failures are told.
 function M.start(root, callback)
+  local there = vim.uv.fs_stat(root)
+  if not there or there.type ~= "directory" then
+    local name = root == "" and "the working directory" or root
+    return M.fail(name .. " is no folder (any more): go to one with :cd, or open a file of it")
+  end
   client.start(root, function(err)
     if err then
       return M.fail(err)

@@ -29,6 +29,7 @@ local function code(into, text, language)
   table.insert(into, mark .. language)
   vim.list_extend(into, M.lines((text:gsub("\n$", ""))))
   table.insert(into, mark)
+  return mark
 end
 
 --- A text as a block of code.
@@ -42,6 +43,76 @@ local function duration(ms)
     return ""
   end
   return ms < 1000 and (" (%d ms)"):format(ms) or (" (%.1f s)"):format(ms / 1000)
+end
+
+-- --- texts that grow ---------------------------------------------------------------------------
+
+local LONGEST_ESCAPE = 32 -- bytes of a sequence that M.lines leaves out
+
+-- From which byte on a text may read otherwise once more of it has come: a line's end or an escape sequence of which
+-- a part is there; in a block of code also its last line's end, which is not shown.
+local function unsettled(raw, in_code)
+  local at = raw:find("[\r\27]", math.max(1, #raw - LONGEST_ESCAPE + 1)) or #raw + 1
+  return in_code and raw:sub(-1) == "\n" and math.min(at, #raw) or at
+end
+
+local function shown_of(raw, in_code)
+  return M.lines(in_code and raw:gsub("\n$", "") or raw)
+end
+
+-- Remembers where in the lines of `shown`, whose last are those of `text`, it goes on. `how`: `prefix` of its lines,
+-- how many lines will follow it (`closing`), and in a block of code its `fence`.
+local function follow(shown, text, how)
+  local raw = text:all()
+  local from = unsettled(raw, how.fence)
+  local settled = M.lines(raw:sub(1, from - 1))
+  local before = #shown.lines - #shown_of(raw, how.fence)
+  shown.growth = vim.tbl_extend("force", how, {
+    text = text,
+    pieces = #text.pieces,
+    cuts = text.cuts,
+    tail = raw:sub(from),
+    row = before + #settled,
+    column = #how.prefix + #settled[#settled],
+  })
+end
+
+local function last_text(item)
+  if item.kind == "tool" then
+    return item.output
+  end
+  return item.blocks[#item.blocks].text
+end
+
+--- Takes what has come of an item's last text into `shown`, as `M.item` gave it, and tells where that changes its
+--- lines: `{row, column, end_row, end_column, lines}`, rows from 1 and bytes from 0. Nil where all has to be rendered.
+function M.grow(item, shown)
+  local growth, lines = shown.growth, shown.lines
+  local text = growth and growth.text
+  if not text or text ~= last_text(item) or text.cuts ~= growth.cuts then
+    return nil
+  end
+  local raw = growth.tail .. text:since(growth.pieces)
+  local from, new = unsettled(raw, growth.fence), shown_of(raw, growth.fence)
+  local last, head = #lines - growth.closing, lines[growth.row]:sub(1, growth.column)
+  if growth.fence and (head .. table.concat(new, "\n")):find(growth.fence, 1, true) then
+    return nil -- it would end the block
+  end
+  for number = 2, #new do
+    new[number] = growth.prefix .. new[number]
+  end
+  local change = { row = growth.row, column = growth.column, end_row = last, end_column = #lines[last], lines = new }
+  local closing = vim.list_slice(lines, last + 1)
+  for number = #lines, growth.row, -1 do
+    lines[number] = nil
+  end
+  table.insert(lines, head .. new[1])
+  vim.list_extend(lines, new, 2)
+  vim.list_extend(lines, closing)
+  local settled = M.lines(raw:sub(1, from - 1))
+  growth.column = (#settled == 1 and growth.column or #growth.prefix) + #settled[#settled]
+  growth.row, growth.tail, growth.pieces = growth.row + #settled - 1, raw:sub(from), #text.pieces
+  return change
 end
 
 local function diff_marks(lines, first, marks)
@@ -65,20 +136,25 @@ end
 
 function render.assistant(item)
   local shown = { lines = {}, folds = {}, marks = {} }
-  for _, block in ipairs(item.blocks) do
-    if block.kind == "thinking" and vim.trim(block.text) ~= "" then
-      local first = #shown.lines + 1
+  for number, block in ipairs(item.blocks) do
+    local text, prefix = block.text:all(), ""
+    local first = #shown.lines + 1
+    if block.kind == "text" then
+      vim.list_extend(shown.lines, M.lines(text))
+    elseif vim.trim(text) ~= "" then
+      prefix = "> "
       table.insert(shown.lines, "▸ Thinking")
-      for _, line in ipairs(M.lines(block.text)) do
-        table.insert(shown.lines, "> " .. line)
+      for _, line in ipairs(M.lines(text)) do
+        table.insert(shown.lines, prefix .. line)
       end
       table.insert(shown.folds, { first, #shown.lines })
       table.insert(shown.marks, { first, "AgentdThinking" })
-    elseif block.kind == "text" then
-      vim.list_extend(shown.lines, M.lines(block.text))
+    end
+    if item.open and number == #item.blocks and #shown.lines >= first then
+      follow(shown, block.text, { prefix = prefix, closing = 1 })
     end
   end
-  if #shown.lines > 0 and shown.lines[#shown.lines] ~= "" then
+  if #shown.lines > 0 and (shown.growth or shown.lines[#shown.lines] ~= "") then
     table.insert(shown.lines, "")
   end
   return shown
@@ -87,16 +163,18 @@ end
 function render.tool(item)
   local head = ("▸ %s %s%s"):format(MARKS[item.state], M.lines(item.title)[1], duration(item.duration))
   local shown = { lines = { head }, folds = {}, marks = { { 1, "AgentdTool" .. item.state } } }
-  local body = {}
   if item.patch and item.patch ~= "" then
-    code(body, item.patch, "diff")
-    vim.list_extend(shown.lines, body)
+    code(shown.lines, item.patch, "diff")
     diff_marks(shown.lines, 3, shown.marks)
-  elseif item.output ~= "" then
-    code(body, item.output, "")
-    vim.list_extend(shown.lines, body)
+  elseif item.output.bytes > 0 then
+    local mark = code(shown.lines, item.output:all(), "")
+    if item.state == "running" then
+      table.remove(shown.lines)
+      follow(shown, item.output, { prefix = "", closing = 2, fence = mark })
+      table.insert(shown.lines, mark)
+    end
   end
-  if #body > 0 then
+  if #shown.lines > 1 then
     table.insert(shown.folds, { 1, #shown.lines })
   end
   table.insert(shown.lines, "")

@@ -5,7 +5,11 @@
 ---   assistant  blocks {kind = "text"|"thinking", text}, open, error
 ---   tool       name, title, state = "running"|"asking"|"done"|"failed", output, patch, duration
 ---   notice     text, severity
---- `touched` is called with an item that has changed, or with nil when all have.
+--- The text of a block and the output of a tool are those of `agentd.text`, which grow.
+--- `touched` is called with an item that has changed, or with nil when all have; its second argument says that the
+--- item's last text has grown, and nothing else has changed.
+local texts = require("agentd.text")
+
 local M = {}
 
 local OUTPUT_BYTES = 64 * 1024 -- of a command's output so much is kept, its end
@@ -21,7 +25,6 @@ function M.new(session, touched)
 end
 
 function View:reset(session)
-  self.prompts = self.prompts or {} -- which is more than a snapshot knows
   self.id, self.info = session.sessionId, session
   self.items, self.tools, self.messages = {}, {}, {}
   self.todo, self.queue, self.pending = {}, {}, {}
@@ -62,7 +65,7 @@ local function shown_blocks(content)
   local blocks = {}
   for _, block in ipairs(content or {}) do
     if block.type == "text" or block.type == "thinking" then
-      table.insert(blocks, { kind = block.type, text = block.text })
+      table.insert(blocks, { kind = block.type, text = texts.new(block.text) })
     end
   end
   return blocks
@@ -82,12 +85,13 @@ function View:finish_tool(item, result, duration)
   item.state = result.isError and "failed" or "done"
   item.message_id, item.duration = result.messageId, duration
   item.patch = patch_of(result.details)
-  item.output = M.text_of(result.content)
+  item.output = texts.new(M.text_of(result.content))
   self.touched(item)
 end
 
 function View:start_tool(id, name, title, kind)
-  local item = { kind = "tool", id = id, name = name, title = title, tool_kind = kind, state = "running", output = "" }
+  local item = { kind = "tool", id = id, name = name, title = title, tool_kind = kind, state = "running" }
+  item.output = texts.new("", OUTPUT_BYTES)
   self.tools[id] = item
   return self:add(item)
 end
@@ -149,7 +153,7 @@ function View:resume(answer)
     item.blocks, item.by_index = {}, {}
     for index, block in ipairs(partial.message.content) do
       if block.type ~= "tool_call" then
-        self:block(item, index - 1, block.type).text = block.text
+        self:block(item, index - 1, block.type).text = texts.new(block.text)
       end
     end
     self.touched(item)
@@ -157,7 +161,7 @@ function View:resume(answer)
   for _, tool in ipairs(partial and partial.tools or {}) do
     local item = self.tools[tool.toolCallId]
     if item then
-      item.output = tool.output
+      item.output = texts.new(tool.output, OUTPUT_BYTES)
       self.touched(item)
     end
   end
@@ -187,7 +191,7 @@ function View:last_words()
     local item = self.items[number]
     local block = item.kind == "assistant" and item.blocks[#item.blocks]
     if block then
-      return block.text
+      return block.text:all()
     end
   end
 end
@@ -196,7 +200,7 @@ function View:block(item, index, kind)
   item.by_index = item.by_index or {}
   local block = item.by_index[index]
   if not block then
-    block = { kind = kind, text = "" }
+    block = { kind = kind, text = texts.new() }
     item.by_index[index] = block
     table.insert(item.blocks, block)
   end
@@ -232,11 +236,6 @@ end
 function events.agent_start(view, event, prompt_id)
   view.running, view.running_prompt = true, prompt_id
   view.model, view.mode = event.prompt.model, event.prompt.mode
-  if prompt_id then
-    if view.prompts[#view.prompts] ~= prompt_id then
-      table.insert(view.prompts, prompt_id)
-    end
-  end
 end
 
 function events.message_start(view, event)
@@ -252,8 +251,8 @@ function events.message_update(view, event)
   end
   local item = view:assistant(event.messageId)
   local block = view:block(item, update.index, update.kind)
-  block.text = block.text .. update.delta
-  view.touched(item)
+  block.text:append(update.delta)
+  view.touched(item, block == item.blocks[#item.blocks])
 end
 
 function events.message_end(view, event)
@@ -273,9 +272,8 @@ end
 function events.tool_execution_update(view, event)
   local item = view.tools[event.toolCallId]
   if item then
-    local output = item.output .. event.update.delta
-    item.output = #output <= OUTPUT_BYTES and output or output:sub(-OUTPUT_BYTES):gsub("^[\128-\191]+", "")
-    view.touched(item)
+    item.output:append(event.update.delta)
+    view.touched(item, true)
   end
 end
 

@@ -1,0 +1,206 @@
+"""Moving and deleting files: what is refused, and what it leaves."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from file_calls import Calls
+
+from agentd.protocol.messages import EditDetails, EditSubject
+from agentd.workspace import files, replacing
+from agentd.workspace.editor import OpenDocument
+from agentd.workspace.paths import Place
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Calls:
+    return Calls(tmp_path)
+
+
+def names(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir())
+
+
+async def read(calls: Calls, name: str) -> None:
+    await calls.text("read_file", file_path=name)
+
+
+async def test_a_file_that_was_read_is_deleted_and_told_with_what_is_lost(calls: Calls) -> None:
+    (calls.root / "a.txt").write_text("one\ntwo\n")
+    await read(calls, "a.txt")
+    action = await calls.prepare("delete_file", file_path="a.txt")
+    patch = "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n"
+    assert isinstance(action.subject, EditSubject)
+    assert (action.subject.patch, action.secret) == (patch, False)
+    result = await action.run()
+    assert result.content[0].text == "Deleted a.txt (2 lines)."  # type: ignore[union-attr]
+    assert isinstance(result.details, EditDetails)
+    (change,) = result.details.files
+    assert (change.action, change.patch, change.deletions) == ("deleted", patch, 2)
+    assert names(calls.root) == []
+    assert not calls.context.seen.knows(calls.root / "a.txt")
+
+
+async def test_a_text_that_was_not_read_is_not_deleted(calls: Calls) -> None:
+    (calls.root / "a.txt").write_text("one\n")
+    assert "was not read in this session" in await calls.error("delete_file", file_path="a.txt")
+    assert names(calls.root) == ["a.txt"]
+
+
+async def test_what_is_no_text_is_deleted_without_being_read(calls: Calls) -> None:
+    (calls.root / "a.bin").write_bytes(b"\0\1")
+    action = await calls.prepare("delete_file", file_path="a.bin")
+    assert isinstance(action.subject, EditSubject)
+    assert action.subject.patch == "--- a/a.bin\n+++ /dev/null\nBinary files differ\n"
+    assert not (await action.run()).is_error
+    assert names(calls.root) == []
+
+
+@pytest.mark.parametrize("when", ["before it is asked about", "behind it"])
+async def test_a_file_that_was_changed_since_is_not_deleted(calls: Calls, when: str) -> None:
+    (calls.root / "a.txt").write_text("one\n")
+    await read(calls, "a.txt")
+    if when == "behind it":
+        action = await calls.prepare("delete_file", file_path="a.txt")
+    (calls.root / "a.txt").write_text("another\n")
+    if when != "behind it":
+        action = await calls.prepare("delete_file", file_path="a.txt")
+    result = await action.run()
+    assert result.is_error
+    assert "changed since it was read" in result.content[0].text  # type: ignore[union-attr]
+    assert names(calls.root) == ["a.txt"]
+
+
+async def test_a_file_that_is_changed_in_the_last_moment_is_not_deleted_or_moved(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = calls.root / "a.txt"
+    path.write_text("one\n")
+    await read(calls, "a.txt")
+    looks = replacing._is_unchanged
+
+    def writes_behind_the_look(parent: int, name: str, status: os.stat_result) -> bool:
+        found = looks(parent, name, status)
+        path.write_text("theirs\n")
+        return found
+
+    monkeypatch.setattr(replacing, "_is_unchanged", writes_behind_the_look)
+    assert "changed since it was read" in await calls.error("delete_file", file_path="a.txt")
+    path.write_text("one\n")
+    await calls.error("move_file", file_path="a.txt", new_path="sub/b.txt")
+    assert (names(calls.root), path.read_text()) == (["a.txt"], "theirs\n")
+    assert not (calls.root / "sub").exists()
+
+
+@pytest.mark.parametrize("tool", ["delete_file", "move_file"])
+async def test_links_and_folders_are_refused(calls: Calls, tool: str) -> None:
+    (calls.root / "a.txt").write_text("one\n")
+    (calls.root / "link").symlink_to("a.txt")
+    (calls.root / "sub").mkdir()
+    await read(calls, "link")
+    more = {"new_path": "b.txt"} if tool == "move_file" else {}
+    assert "is a link" in await calls.error(tool, file_path="link", **more)
+    assert "is a directory" in await calls.error(tool, file_path="sub", **more)
+    assert "File not found" in await calls.error(tool, file_path="nothing", **more)
+    assert names(calls.root) == ["a.txt", "link"]
+
+
+@pytest.mark.parametrize("tool", ["delete_file", "move_file"])
+async def test_a_read_only_file_stays_where_it_is(calls: Calls, tool: str) -> None:
+    path = calls.root / "a.txt"
+    path.write_text("one\n")
+    path.chmod(0o444)
+    await read(calls, "a.txt")
+    more = {"new_path": "b.txt"} if tool == "move_file" else {}
+    assert "read-only" in await calls.error(tool, file_path="a.txt", **more)
+    assert names(calls.root) == ["a.txt"]
+
+
+@pytest.mark.parametrize("tool", ["delete_file", "move_file"])
+async def test_what_is_unsaved_and_cannot_be_saved_keeps_the_file(calls: Calls, tool: str) -> None:
+    path = calls.root.resolve() / "a.txt"
+    path.write_text("one\n")
+    calls.editor.documents[path] = OpenDocument("mine\n", 1, True, path.as_uri())
+    await read(calls, "a.txt")
+    more = {"new_path": "b.txt"} if tool == "move_file" else {}
+    assert "are not saved" in await calls.error(tool, file_path="a.txt", **more)
+    assert path.read_text() == "one\n"
+
+
+async def test_a_moved_file_keeps_content_mode_and_what_the_model_knows_of_it(calls: Calls) -> None:
+    path = calls.root / "a.sh"
+    path.write_bytes(b"one\r\n")
+    path.chmod(0o750)
+    await read(calls, "a.sh")
+    action = await calls.prepare("move_file", file_path="a.sh", new_path="x/y/b.sh")
+    assert isinstance(action.subject, EditSubject)
+    assert action.subject.patch == "rename from a.sh\nrename to x/y/b.sh\n"
+    assert action.subject.target_uri == (calls.root.resolve() / "x/y/b.sh").as_uri()
+    result = await action.run()
+    assert isinstance(result.details, EditDetails)
+    assert [each.action for each in result.details.files] == ["deleted", "created"]
+    moved = calls.root / "x/y/b.sh"
+    assert (moved.read_bytes(), moved.stat().st_mode & 0o777) == (b"one\r\n", 0o750)
+    assert names(calls.root) == ["x/y/b.sh"]
+    await calls.text("edit_file", file_path="x/y/b.sh", old_string="one", new_string="two")
+
+
+async def test_a_file_can_be_moved_unread_and_is_unread_then(calls: Calls) -> None:
+    (calls.root / "a.bin").write_bytes(b"\0")
+    (calls.root / "a.txt").write_text("one\n")
+    await calls.text("move_file", file_path="a.bin", new_path="b.bin")
+    await calls.text("move_file", file_path="a.txt", new_path="b.txt")
+    assert names(calls.root) == ["b.bin", "b.txt"]
+    assert "was not read" in await calls.error("write_file", file_path="b.txt", content="new")
+
+
+@pytest.mark.parametrize("target", ["b.txt", "sub", "link", "open.txt"])
+async def test_nothing_is_moved_over(calls: Calls, target: str) -> None:
+    (calls.root / "a.txt").write_text("one\n")
+    (calls.root / "b.txt").write_text("two\n")
+    (calls.root / "sub").mkdir()
+    (calls.root / "link").symlink_to("nowhere")
+    path = calls.root.resolve() / "open.txt"
+    calls.editor.documents[path] = OpenDocument("mine\n", 1, True, path.as_uri())
+    before = names(calls.root)
+    await calls.error("move_file", file_path="a.txt", new_path=target)
+    assert names(calls.root) == before
+    assert (calls.root / "b.txt").read_text() == "two\n"
+
+
+async def test_what_comes_to_the_new_name_in_the_last_moment_stays(calls: Calls) -> None:
+    (calls.root / "a.txt").write_text("one\n")
+    action = await calls.prepare("move_file", file_path="a.txt", new_path="b.txt")
+    (calls.root / "b.txt").write_text("theirs\n")
+    assert (await action.run()).is_error
+    root = calls.root.resolve()
+    place, target = (Place(root, (name,), name) for name in ("a.txt", "b.txt"))
+    with pytest.raises(files.WorkspaceError, match="nothing is moved over it"):
+        files.move(place, target, files.read(place))
+    assert [(root / name).read_text() for name in ("a.txt", "b.txt")] == ["one\n", "theirs\n"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(".env", "a.txt"), ("a.txt", "id_rsa"), ("a.txt", ".git/hooks/post-commit"), ("a.txt", ".agentd/x")],
+)
+async def test_moving_what_is_a_secret_or_guarded_is_asked_about_as_such(
+    calls: Calls, old: str, new: str
+) -> None:
+    (calls.root / old).write_text("one\n")
+    assert (await calls.prepare("move_file", file_path=old, new_path=new)).secret
+
+
+@pytest.mark.parametrize("new", ["../out.txt", "/tmp/out.txt"])
+async def test_a_file_is_not_moved_out(calls: Calls, new: str) -> None:
+    (calls.root / "a.txt").write_text("one\n")
+    with pytest.raises(files.WorkspaceError, match="outside the working directory"):
+        await calls.prepare("move_file", file_path="a.txt", new_path=new)
+
+
+async def test_deleting_a_secret_is_asked_about_as_such(calls: Calls) -> None:
+    (calls.root / ".env").write_text("KEY=1\n")
+    calls.context = replace(calls.context)
+    await read(calls, ".env")
+    assert (await calls.prepare("delete_file", file_path=".env")).secret

@@ -1,0 +1,306 @@
+"""Files that are made, moved and deleted: in the editor where it does that, and once however it answers."""
+
+from collections.abc import Iterator
+
+import pytest
+from wire.editing import READ, replace, results_of
+from wire.editing import write as write_open
+from wire.harness import OPTIONS, Daemon, Json
+from wire.home import Home
+from wire.operating import (
+    OPERATES,
+    OperatingEditor,
+    answered_and_not_done,
+    answered_before,
+    done,
+    done_and_denied,
+    done_without_an_answer,
+    ignored,
+    refused,
+    refused_with_an_error,
+)
+from wire.rewinding import Author, bash, edit, read, told, write
+from wire.scripts import tool
+
+DELETE = tool("delete_file", {"file_path": "a.txt"})
+MOVE = tool("move_file", {"file_path": "a.txt", "new_path": "sub/b.txt"})
+NEW = write("deep/new.txt", "made\n")
+CALLS = {"create": [NEW], "rename": [MOVE], "delete": [READ, DELETE]}
+AFTER = {
+    "create": {"a.txt": "one\n", "deep/new.txt": "made\n"},
+    "rename": {"sub/b.txt": "one\n"},
+    "delete": {},
+}
+BEHAVIOURS = [
+    done, done_without_an_answer, done_and_denied, answered_before, refused, refused_with_an_error,
+    answered_and_not_done, ignored,
+]  # fmt: skip
+
+
+@pytest.fixture
+def daemon(home: Home) -> Daemon:
+    return home.start("--allow-full", capabilities=OPERATES)
+
+
+@pytest.fixture
+def editor(daemon: Daemon, home: Home) -> Iterator[OperatingEditor]:
+    with OperatingEditor(daemon, home) as editor:
+        yield editor
+
+
+def author_of(editor: OperatingEditor) -> Author:
+    return Author(editor.daemon, editor.home, editor.root)
+
+
+def operation(editor: OperatingEditor) -> Json:
+    (request,) = editor.operations
+    (change,) = request["params"]["edit"]["documentChanges"]
+    return dict(change)
+
+
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+@pytest.mark.parametrize("kind", CALLS)
+def test_whatever_the_editor_does_it_is_done_once_and_taken_back_whole(
+    editor: OperatingEditor, kind: str, behaviour: object
+) -> None:
+    editor.on_operation = behaviour  # type: ignore[assignment]
+    author = author_of(editor)
+    author.does("one", *CALLS[kind])
+    results = results_of(author.chat)
+    assert not any(text.startswith("error") for text in results), results
+    assert author.files() == AFTER[kind]
+    assert editor.kinds == [kind], "it is asked once"
+    editor.on_operation = done
+    author.rewind("one")
+    assert author.files() == {"a.txt": "one\n"}
+    assert sorted(path.name for path in editor.root.iterdir()) == ["a.txt"], "with no folder left"
+    author.undo()
+    assert author.files() == AFTER[kind]
+
+
+def test_a_new_file_is_made_by_the_editor_and_has_its_content_at_once(editor: OperatingEditor) -> None:
+    author = author_of(editor)
+    author.does("one", NEW, bash("cat deep/new.txt"))
+    assert results_of(author.chat)[0] == "Created deep/new.txt (1 line, +1 -0)."
+    assert results_of(author.chat)[1].startswith("made")
+    assert operation(editor) == {
+        "kind": "create",
+        "uri": (editor.root / "deep/new.txt").as_uri(),
+        "options": {"overwrite": False, "ignoreIfExists": True},
+        "annotationId": "agentd",
+    }
+    annotation = editor.operations[0]["params"]["edit"]["changeAnnotations"]["agentd"]
+    assert annotation == {"label": "agentd: Created deep/new.txt (1 line, +1 -0)", "needsConfirmation": False}
+
+
+def test_a_file_that_is_open_is_renamed_in_the_editor_and_can_be_edited_there(
+    editor: OperatingEditor,
+) -> None:
+    author = author_of(editor)
+    author.does("one", READ, MOVE, edit("sub/b.txt", "one", "two"))
+    assert operation(editor) == {
+        "kind": "rename",
+        "oldUri": (editor.root / "a.txt").as_uri(),
+        "newUri": editor.uri,
+        "options": {"overwrite": False, "ignoreIfExists": False},
+        "annotationId": "agentd",
+    }
+    assert editor.uri.endswith("/sub/b.txt")
+    assert (editor.text, editor.path.read_text()) == ("two\n", "one\n"), "the edit is the user's to save"
+
+
+def test_a_rewind_renames_an_open_file_back_in_the_editor(editor: OperatingEditor) -> None:
+    author = author_of(editor)
+    author.does("one", READ, MOVE)
+    assert told(author.rewind("one")) == {"a.txt": "created", "b.txt": "deleted"}
+    assert editor.kinds == ["rename", "rename"]
+    assert editor.uri.endswith("/a.txt")
+    author.does("two", READ, replace("one", "1"))
+    assert editor.text == "1\n"
+
+
+def test_what_is_not_open_is_moved_and_deleted_on_the_disk(editor: OperatingEditor) -> None:
+    editor.close()
+    author = author_of(editor)
+    author.does("one", READ, MOVE, tool("delete_file", {"file_path": "sub/b.txt"}))
+    assert (author.files(), editor.operations) == ({}, [])
+
+
+def test_an_editor_that_does_not_answer_is_not_asked_again(editor: OperatingEditor) -> None:
+    editor.on_operation = ignored
+    author = author_of(editor)
+    author.does("one", NEW, write("second.txt", "x"), MOVE)
+    assert editor.kinds == ["create"]
+    assert author.files() == {"deep/new.txt": "made\n", "second.txt": "x", "sub/b.txt": "one\n"}
+
+
+def test_an_operation_that_comes_late_does_no_harm(editor: OperatingEditor) -> None:
+    editor.on_operation = ignored
+    author = author_of(editor)
+    author.does("one", NEW)
+    assert editor.operate(editor.operations[0]), "LSP says to leave a file that is there"
+    assert author.files()["deep/new.txt"] == "made\n"
+
+
+def test_a_rewind_deletes_an_open_file_that_was_made_in_the_editor(editor: OperatingEditor) -> None:
+    author = author_of(editor)
+    editor.close()
+    editor.path.unlink()
+    author.does("one", write("a.txt", "made\n"))
+    editor.open("made\n")
+    assert told(author.rewind("one")) == {"a.txt": "deleted"}
+    assert editor.kinds == ["create", "delete"]
+    assert not editor.is_open
+
+
+def test_a_rewind_takes_back_a_file_that_was_made_and_then_changed_in_the_editor(
+    editor: OperatingEditor,
+) -> None:
+    """What is unsaved is the session's own, so the file goes with it; what the user typed would stay."""
+    author = author_of(editor)
+    editor.close()
+    editor.path.unlink()
+    author.does("one", write("a.txt", "made\n"))
+    editor.open("made\n")
+    author.does("two", READ, replace("made", "changed"))
+    assert (editor.text, editor.path.read_text()) == ("changed\n", "made\n")
+    assert told(author.rewind("one")) == {"a.txt": "deleted"}
+    assert (editor.is_open, editor.path.exists()) == (False, False)
+    author.undo()
+    assert editor.path.read_text() == "changed\n"
+
+
+def test_what_the_user_typed_in_a_file_that_was_made_stays(editor: OperatingEditor) -> None:
+    author = author_of(editor)
+    editor.close()
+    editor.path.unlink()
+    author.does("one", write("a.txt", "made\n"))
+    editor.open("made\n")
+    editor.type(0, 0, "mine ")
+    assert told(author.rewind("one")) == {"a.txt": "conflict"}
+    assert (editor.text, editor.path.read_text()) == ("mine made\n", "made\n")
+
+
+def test_a_rewind_that_the_editor_refuses_fails_as_a_whole(editor: OperatingEditor) -> None:
+    author = author_of(editor)
+    editor.close()
+    editor.path.unlink()
+    author.does("one", write("a.txt", "made\n"), write("b.txt", "b\n"))
+    editor.open("made\n")
+    author.does("two", READ, replace("made", "changed"))
+    editor.on_operation = refused
+    error = author.refused("rewind", promptId="one", scope="files")
+    assert "'a.txt' could not be removed in the editor" in error["message"]
+    assert author.files() == {"a.txt": "made\n", "b.txt": "b\n"}
+    assert editor.text == "changed\n"
+    editor.on_operation = done
+    assert told(author.rewind("one")) == {"a.txt": "deleted", "b.txt": "deleted"}
+    assert author.files() == {}
+
+
+def answers_saving(editor: OperatingEditor, author: Author, answer: str) -> Json:
+    """Runs a prompt that moves the file, and answers the question to save."""
+    model = author.home.script({"content": [MOVE]}, {"content": []})
+    prompt = author.chat.start(model=model)
+    asked = editor.daemon.asked("window/showMessageRequest")
+    if answer == "Saved, go on":
+        editor.save()
+    editor.daemon.answer(asked, {"title": answer})
+    author.chat.result(prompt)
+    return dict(asked["params"])
+
+
+@pytest.mark.parametrize("answer", ["Saved, go on", "Cancel"])
+def test_what_is_unsaved_is_saved_before_its_file_is_moved(editor: OperatingEditor, answer: str) -> None:
+    editor.type(0, 0, "mine ")
+    author = author_of(editor)
+    asked = answers_saving(editor, author, answer)
+    assert asked["message"].startswith("Save it before it is moved:\n")
+    assert [each["title"] for each in asked["actions"]] == ["Saved, go on", "Cancel"]
+    if answer == "Cancel":
+        assert "are not saved" in results_of(author.chat)[0]
+        assert author.files() == {"a.txt": "one\n"}
+    else:
+        assert author.files() == {"sub/b.txt": "mine one\n"}
+        assert editor.text == "mine one\n"
+
+
+@pytest.mark.parametrize("name", ["Neovim"])
+def test_an_editor_whose_creating_empties_files_is_not_asked_to_create(home: Home, name: str) -> None:
+    daemon = home.spawn()
+    params = {
+        "processId": None,
+        "rootUri": None,
+        "capabilities": OPERATES,
+        "clientInfo": {"name": name},
+        "initializationOptions": {"agentd": OPTIONS},
+    }
+    daemon.call("initialize", params)
+    daemon.notify("initialized", {})
+    with OperatingEditor(daemon, home) as editor:
+        chat = editor.chat(NEW, MOVE, mode="ask")
+        prompt = chat.start()
+        since = 0
+        for _ in range(2):
+            asked = daemon.asked("agentd/permission/request", since)
+            since = daemon.messages.index(asked) + 1
+            daemon.answer(asked, {"optionId": "allow_once"})
+        chat.result(prompt)
+        assert editor.kinds == ["rename"]
+        assert (editor.root / "deep/new.txt").read_text() == "made\n"
+
+
+def test_an_editor_without_such_operations_is_not_asked(home: Home) -> None:
+    from wire.editing import CAPABILITIES
+
+    daemon = home.start("--allow-full", capabilities=CAPABILITIES)
+    with OperatingEditor(daemon, home) as editor:
+        author = author_of(editor)
+        author.does("one", NEW, READ, MOVE)
+        assert author.files() == {"deep/new.txt": "made\n", "sub/b.txt": "one\n"}
+        assert editor.operations == []
+        author.rewind("one")
+        assert author.files() == {"a.txt": "one\n"}
+
+
+def test_moves_and_deletions_are_told_asked_about_and_refused_in_plan_mode(home: Home) -> None:
+    daemon = home.start(capabilities=OPERATES)
+    with OperatingEditor(daemon, home) as editor:
+        refusals = editor.results(READ, MOVE, DELETE, mode="plan")[1:]
+        assert all('Mode "plan" only reads' in text for text in refusals)
+        chat = editor.chat(MOVE, mode="ask")
+        prompt = chat.start()
+        asked = daemon.asked("agentd/permission/request")["params"]
+        assert (asked["kind"], asked["title"]) == ("move", "Move a.txt to sub/b.txt")
+        assert asked["subject"] == {
+            "type": "edit",
+            "uri": (editor.root / "a.txt").as_uri(),
+            "targetUri": (editor.root / "sub/b.txt").as_uri(),
+            "patch": "rename from a.txt\nrename to sub/b.txt\n",
+        }
+        assert asked["options"][1]["rule"] == "moving a.txt to sub/b.txt with move_file"
+        daemon.answer(daemon.asked("agentd/permission/request"), {"optionId": "allow_always"})
+        chat.result(prompt)
+        changed = chat.event("files_changed")["files"]
+        assert {(each["uri"].rsplit("/", 1)[1], each["action"]) for each in changed} == {
+            ("a.txt", "deleted"),
+            ("b.txt", "created"),
+        }
+
+
+def test_edits_moves_and_deletions_of_one_prompt_come_to_what_they_come_to(
+    editor: OperatingEditor,
+) -> None:
+    author = author_of(editor)
+    author.does(
+        "one",
+        READ,
+        write_open("new\n"),
+        NEW,
+        tool("delete_file", {"file_path": "deep/new.txt"}),
+        read("a.txt"),
+    )
+    assert author.files() == {"a.txt": "one\n"}
+    assert editor.text == "new\n"
+    author.rewind("one")
+    assert (author.files(), editor.text) == ({"a.txt": "one\n"}, "one\n")
