@@ -32,7 +32,8 @@ export function chatHandlers(parts: ChatParts): Pick<Handlers, ChatCalls> {
     async prompt({ sessionId, ...said }) {
       parts.tellFocus();
       const accepted = sessionId === undefined ? await inNewSession(parts, said) : await send(client, sessionId, said);
-      return { sessionId: accepted.sessionId, outcome: accepted.outcome };
+      const restored = (accepted.restored ?? []).map((each) => each.prompt);
+      return { sessionId: accepted.sessionId, outcome: accepted.outcome, ...(restored.length > 0 ? { restored } : {}) };
     },
     async goOn({ sessionId }) {
       await send(client, sessionId, { promptId: randomUUID(), prompt: [] });

@@ -98,7 +98,8 @@ export interface Calls {
   /** Answered at acceptance. Without sessionId a new session begins, which then becomes the shown one. */
   prompt: [
     { sessionId?: string; promptId: string; prompt: ContentBlock[]; whenBusy: "queue" | "steer" | "interrupt" | "reject" },
-    { sessionId: string; outcome: "started" | "queued" | "steered" },
+    /** `restored`: steers that were not said yet when this prompt interrupted. */
+    { sessionId: string; outcome: "started" | "queued" | "steered"; restored?: ContentBlock[][] },
   ];
   /** Goes on from the transcript (`prompt: []`). */
   goOn: [{ sessionId: string }, object];

@@ -55,6 +55,17 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
     await page.close();
   });
 
+  test("a link to a file opens it, at its line", async () => {
+    const page = await open("recording=pair&snapshot=bare");
+    await say(page, { type: "events", sessionId: "big", events: [note({ type: "message_end", message: { role: "assistant", messageId: "x", provider: "p", model: "m", stopReason: "stop",
+      timestamp: "2026-11-30T12:00:00.000Z", content: [{ type: "text", text: "[one](a.ts:3) [two](src/b.ts#L4) [three](file:///c.ts)" }] } }, 2)] });
+    for (const name of ["one", "two", "three"]) await page.getByRole("link", { name }).click();
+    await expect.poll(() => calls(page, "openFile")).toEqual([
+      { uri: "file:///home/user/project/a.ts", line: 2 }, { uri: "file:///home/user/project/src/b.ts", line: 3 }, { uri: "file:///c.ts" },
+    ]);
+    await page.close();
+  });
+
   test("code is copied and inserted whole", async () => {
     const page = await open("recording=answer");
     await page.getByRole("button", { name: "Copy code" }).click();
@@ -139,6 +150,41 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
     await page.waitForFunction(() => (window as unknown as { touched: Set<string> }).touched.size > 0);
     // Outside of messages: which rows there are, and the last line of what goes on.
     expect(await page.evaluate(() => [...(window as unknown as { touched: Set<string> }).touched].filter(Boolean))).toEqual(["s1"]);
+    await page.close();
+  });
+
+  test("of much output the end is in the page, and all of it on request", async () => {
+    const page = await open("recording=pair&snapshot=bare");
+    const text = Array.from({ length: 900 }, (_, index) => `line ${index}\n`).join("");
+    await say(page, { type: "events", sessionId: "big", events: [
+      note({ type: "message_start", message: { role: "assistant", messageId: "a" } }, 2),
+      note({ type: "message_end", message: { role: "assistant", messageId: "a", provider: "p", model: "m", stopReason: "tool_use", timestamp: "2026-11-30T12:00:00.000Z",
+        content: [{ type: "tool_call", id: "c", name: "bash", arguments: { command: "make" } }] } }, 3),
+      note({ type: "tool_execution_start", toolCallId: "c", toolName: "bash", arguments: { command: "make" }, title: "make", kind: "execute", locations: [] }, 4),
+      note({ type: "tool_execution_update", toolCallId: "c", update: { channel: "stdout", offset: 0, delta: text } }),
+    ] });
+    const card = page.locator('[data-tool-call-id="c"][data-state="running"]');
+    await card.getByText("line 899").waitFor();
+    expect(await card.getByText("line 100", { exact: true }).count()).toBe(0);
+    await card.getByRole("button", { name: "Show all 900 lines" }).click();
+    await expect.poll(() => card.getByText("line 100", { exact: true }).count()).toBe(1);
+    await page.close();
+  });
+
+  test("whatever is said, nothing of it runs, loads or styles", async () => {
+    const page = await open("recording=pair&snapshot=bare");
+    const hostile = '<img src=x onerror="window.ran=1"> <svg/onload=window.ran=1> [a](javascript:window.ran=1) [b](<java\tscript:window.ran=1>) '
+      + '[c](data:text/html,<script>1</script>) ![d](https://example.com/d.png) [e](command:workbench.action.quit) `<b onclick=1>`\n\n```html"><script>window.ran=1</script>\n'
+      + '</code></pre><script>window.ran=1</script>\n```\n\n- ```js" onload="x\n  <style>*{display:none}</style>\n  ```\n\n| <i style=x> |\n|:-:|\n| x |\n';
+    const message = (id: string, content: object[]) => note({ type: "message_end", message: { role: "assistant", messageId: id, content, provider: "p", model: "m", stopReason: "stop", timestamp: "2026-11-30T12:00:00.000Z" } } as never, 2);
+    await say(page, { type: "events", sessionId: "big", events: [message("x", [{ type: "text", text: hostile }, { type: "thinking", text: hostile }])] });
+    const said = page.locator('[data-message-id="x"]');
+    await said.getByRole("table").waitFor();
+    expect(await said.evaluate((root) => [...root.querySelectorAll("*")].flatMap((one) => [
+      ...(/^(script|style|img|svg|iframe|object|form|input)$/i.test(one.tagName) ? [one.outerHTML] : []),
+      ...[...one.attributes].filter(({ name, value }) => /^on|^style$|^src/.test(name) || (name === "href" && !/^https?:$/.test((one as HTMLAnchorElement).protocol))).map(({ name, value }) => `${one.tagName} ${name}=${value}`),
+    ]))).toEqual([]);
+    expect(await page.evaluate(() => "ran" in window)).toBe(false);
     await page.close();
   });
 

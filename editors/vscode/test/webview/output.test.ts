@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { newTool, printed } from "../../src/webview/model/tools";
 import { lines } from "../../src/webview/transcript/ansi";
 import { rows } from "../../src/webview/transcript/patch";
+import { fileOf } from "../../src/webview/transcript/places";
 import { count, duration, filePath, money } from "../../src/webview/transcript/words";
 import { recording, watched } from "./recordings";
 
@@ -40,6 +42,17 @@ describe("what a command printed", { timeout: 60_000 }, () => {
     }));
   });
 
+  test("of endless output the end is kept, and how much is missing before it", () => {
+    let tool = { ...newTool("c", "bash"), state: "running" as const };
+    const line = `${"x".repeat(999)}\n`;
+    for (let nth = 0; nth < 3000; nth++) tool = printed(tool, { channel: "stdout", offset: nth * 1000, delta: line }) as typeof tool;
+    const [part] = tool.output;
+    expect(tool.output).toHaveLength(1);
+    expect(part!.text.length).toBeLessThanOrEqual(1 << 20);
+    expect(part!.missed + part!.text.length).toBe(3_000_000);
+    expect(part!.text.endsWith(line)).toBe(true);
+  });
+
   test("a real command's colours are kept behind its end", () => {
     const it = recording("output");
     const tools = watched(it, it.events).entries.flatMap((entry) => (entry.type === "assistant" ? entry.blocks : []))
@@ -66,5 +79,24 @@ describe("words for numbers", () => {
     expect([0, 0.0042, 0.123, 1.255].map(money)).toEqual(["$0", "$0.004", "$0.123", "$1.25"]);
     expect(filePath("file:///a/b/src/x%20y.ts", "file:///a/b")).toBe("src/x y.ts");
     expect(filePath("file:///other/x.ts", "file:///a/b")).toBe("/other/x.ts");
+  });
+});
+
+describe("a link of the model", () => {
+  const folder = "file:///home/user/project";
+  test.each([
+    ["src/a.ts", { uri: `${folder}/src/a.ts` }],
+    ["./src/a.ts:12", { uri: `${folder}/src/a.ts`, line: 11 }],
+    ["src/a.ts:12:5", { uri: `${folder}/src/a.ts`, line: 11 }],
+    ["a.ts:3", { uri: `${folder}/a.ts`, line: 2 }],
+    ["src/a%20b.ts#L7-L9", { uri: `${folder}/src/a%20b.ts`, line: 6 }],
+    ["/etc/hosts", { uri: "file:///etc/hosts" }],
+    ["file:///tmp/x.py#3", { uri: "file:///tmp/x.py", line: 2 }],
+  ])("to a file is its place: %s", (href, place) => {
+    expect(fileOf(href, folder)).toEqual(place);
+  });
+
+  test.each(["https://example.com/a.ts:12", "mailto:a@example.com", "#section", "//example.com/x", "command:do", "vscode://x"])("to elsewhere is none: %s", (href) => {
+    expect(fileOf(href, folder)).toBeNull();
   });
 });

@@ -94,12 +94,13 @@ export function createBox(store: Store, pictures: Pictures = browserPictures(), 
 
   async function deliver(from: Key, out: Outgoing, prompt: ContentBlock[], whenBusy: WhenBusy): Promise<void> {
     try {
-      const { sessionId } = await store.call("prompt", {
+      const { sessionId, restored } = await store.call("prompt", {
         ...(from === NEW ? {} : { sessionId: from }), promptId: out.promptId, prompt, whenBusy,
       });
       batch(() => {
         drafts.arrived(from, out);
         if (from === NEW) drafts.move(NEW, sessionId);
+        if (restored) giveBack(restored, sessionId);
         if (out.draft.text.trim()) sent.value = [...sent.peek(), out.draft.text.trim().slice(0, 10_000)].slice(-MOST_SENT);
       });
     } catch (error) {

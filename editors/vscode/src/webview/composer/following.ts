@@ -10,6 +10,7 @@ export function follow(store: Store, drafts: Drafts, outgoing: Signal<Readonly<R
   // What is added from here on is this page's own: the answer to its call tells what became of it.
   const left = { ...outgoing.peek() };
   let before: Key | undefined;
+  let begun: Key | undefined;
 
   function settle(key: Key): void {
     const all = left[key];
@@ -26,7 +27,11 @@ export function follow(store: Store, drafts: Drafts, outgoing: Signal<Readonly<R
         settle(store.session.peek()?.session.sessionId ?? NEW);
         settle(NEW);
       });
-      if (before === NEW && now !== NEW && (outgoing.peek()[NEW]?.length ?? 0) > 0) drafts.move(NEW, now);
+      if (before !== undefined && before !== now && (outgoing.peek()[NEW]?.length ?? 0) > 0) {
+        if (before === NEW) drafts.move(NEW, (begun = now));
+        // Its first prompt was refused, and the session is gone again.
+        else if (now === NEW && before === begun) drafts.move(before, NEW);
+      }
       before = now;
     });
   });

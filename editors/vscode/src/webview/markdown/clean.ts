@@ -8,8 +8,8 @@ const CONFIG = {
   ],
   ALLOWED_ATTR: ["aria-label", "class", "data-act", "data-align", "href", "start", "tabindex", "title", "type"],
   ALLOW_DATA_ATTR: false,
-  // Links are opened by the host, which asks; here they are only kept from being scripts.
-  ALLOWED_URI_REGEXP: /^(?:https?|mailto|file|vscode):|^[^a-z]|^[a-z+.-]+(?:[^a-z+.\-:]|$)/i,
+  // Links are opened by the host; here they are only kept from being scripts. `a.ts:3` is a file and no scheme.
+  ALLOWED_URI_REGEXP: /^(?:https?|mailto|file):|^[^a-z]|^[a-z+.-]+(?:[^a-z+.\-:]|$)|^[\w-]+(?:\.[\w-]+)+:\d/i,
   RETURN_DOM_FRAGMENT: true as const,
 };
 

@@ -28,6 +28,8 @@ type References = NonNullable<NonNullable<Parameters<InstanceType<typeof Markdow
 
 const md = new MarkdownIt({ html: false, linkify: true, breaks: false, typographer: false });
 md.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+// The library takes no `file:`; here such a link is opened in the editor.
+md.validateLink = (url) => !/^\s*(?:javascript|vbscript|data):/i.test(url);
 // What the model wants shown as an image would have to be fetched; it is a link here.
 md.disable("image");
 // Code inside a list or quotation: the bar with its buttons as the code at the top has, without colours.

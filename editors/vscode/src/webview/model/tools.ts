@@ -58,10 +58,15 @@ export function printed(tool: Tool, { channel, offset, delta }: ToolDelta): Tool
   return { ...tool, output: append(tool.output, channel, added, missed), offsets: { ...tool.offsets, [channel]: length } };
 }
 
+/** So much of one channel in a row is kept, twice as much until it is cut: the daemon keeps the rest of it. */
+const KEPT = 1 << 19;
+
 function append(output: readonly OutputPart[], channel: Channel, text: string, missed: number): readonly OutputPart[] {
   const last = output.at(-1);
   if (!last || last.channel !== channel || missed > 0) return [...output, { channel, text, missed }];
-  return [...output.slice(0, -1), { ...last, text: last.text + text }];
+  const whole = last.text + text;
+  const cut = whole.length > 2 * KEPT ? whole.length - KEPT : 0;
+  return [...output.slice(0, -1), { channel, text: whole.slice(cut), missed: last.missed + cut }];
 }
 
 export function ended(tool: Tool, event: ToolExecutionEnd): Tool {

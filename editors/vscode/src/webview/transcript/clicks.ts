@@ -2,6 +2,7 @@
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 import { useStore } from "../model/store";
+import { fileOf } from "./places";
 
 export function useClicks(box: RefObject<HTMLElement | null>): void {
   const store = useStore();
@@ -12,7 +13,9 @@ export function useClicks(box: RefObject<HTMLElement | null>): void {
       const link = target.closest("a[href]");
       if (link) {
         event.preventDefault();
-        void store.attempt("openLink", { url: link.getAttribute("href")! });
+        const href = link.getAttribute("href")!;
+        const file = fileOf(href, store.session.peek()?.session.workspaceUri ?? "");
+        void (file ? store.attempt("openFile", file) : store.attempt("openLink", { url: href }));
         return;
       }
       const button = target.closest("[data-act]");

@@ -7,15 +7,33 @@ import { count, plural } from "./words";
 const SHOWN = 60;
 const MOST = 5_000;
 
+/** So much of the end is looked at for that; a line has its colours from itself. */
+const CHARACTERS = { some: 24_000, all: 1 << 20 };
+
 interface Row { line: Line; channel: string }
 
 function rowsOf(parts: readonly OutputPart[]): Row[] {
   const rows: Row[] = [];
   for (const part of parts) {
-    if (part.missed > 0) rows.push({ line: [{ text: `… ${count(part.missed)} characters were not shown live …`, style: "" }], channel: "missed" });
+    if (part.missed > 0) rows.push({ line: [{ text: `… ${count(part.missed)} characters are not here …`, style: "" }], channel: "missed" });
     for (const line of lines(part.text)) rows.push({ line, channel: part.channel });
   }
   return rows;
+}
+
+/** The last `most` code units, from the beginning of a line. */
+function end(parts: readonly OutputPart[], most: number): { parts: readonly OutputPart[]; cut: boolean } {
+  let left = most;
+  for (let at = parts.length - 1; at >= 0; at--) {
+    const { text } = parts[at]!;
+    if (text.length <= left) {
+      left -= text.length;
+      continue;
+    }
+    const from = text.indexOf("\n", text.length - left) + 1 || text.length - left;
+    return { parts: [{ ...parts[at]!, text: text.slice(from), missed: 0 }, ...parts.slice(at + 1)], cut: true };
+  }
+  return { parts, cut: false };
 }
 
 /** `fromEnd`: what a command printed is read from its end, what a file holds from its beginning. */
@@ -23,7 +41,8 @@ export function Output({ parts, fromEnd }: { parts: readonly OutputPart[]; fromE
   const [all, setAll] = useState(false);
   const place = useRef<HTMLPreElement>(null);
   const follows = useRef(fromEnd);
-  const rows = useMemo(() => rowsOf(parts), [parts]);
+  const seen = useMemo(() => (fromEnd ? end(parts, all ? CHARACTERS.all : CHARACTERS.some) : { parts, cut: false }), [parts, fromEnd, all]);
+  const rows = useMemo(() => rowsOf(seen.parts), [seen]);
   const limit = all ? MOST : SHOWN;
   const shown = rows.length <= limit ? rows : fromEnd ? rows.slice(-limit) : rows.slice(0, limit);
   const hidden = rows.length - shown.length;
@@ -31,11 +50,9 @@ export function Output({ parts, fromEnd }: { parts: readonly OutputPart[]; fromE
     // The end tells how it went: it is what is seen first.
     if (follows.current) place.current!.scrollTop = place.current!.scrollHeight;
   });
-  const more = hidden > 0 && (
-    <button type="button" class="link" disabled={all} onClick={() => setAll(true)}>
-      {all ? `${plural(hidden, "more line")} not shown` : `Show all ${count(rows.length)} lines`}
-    </button>
-  );
+  const more = (hidden > 0 || seen.cut) && (all
+    ? <span class="muted small">There is more than is shown here</span>
+    : <button type="button" class="link" onClick={() => setAll(true)}>{seen.cut ? "Show all" : `Show all ${plural(rows.length, "line")}`}</button>);
   return (
     <div class="output">
       {fromEnd && more}

@@ -107,6 +107,28 @@ describe("the prompt box", () => {
     expect(text()).toBe("Second");
   });
 
+  it("has all of it again where the session ends with its first prompt, which was refused", async () => {
+    let fail = () => {};
+    const { box: it, write, text, host } = await box({ prompt: () => new Promise((_, reject) => (fail = () => reject(new Error("No model.")))) }, null);
+    write("First");
+    const sent = it.send("queue");
+    await settle();
+    host.tell({ type: "session", shown: shown({ messages: [] }) });
+    write("Second");
+    host.tell({ type: "session", shown: null });
+    fail();
+    await sent;
+    expect(text()).toBe("First\n\nSecond");
+    expect(it.trouble.value?.message).toBe("No model.");
+  });
+
+  it("has steers again that were not said yet when it interrupted", async () => {
+    const { box: it, write, text } = await box({ prompt: () => ({ sessionId: "s1", outcome: "started", restored: [[{ type: "text", text: "a steer" }]] }) });
+    write("now this");
+    await it.send("interrupt");
+    expect(text()).toBe("a steer");
+  });
+
   it("stops and has what waited in the box again", async () => {
     const { box: it, write, text, host } = await box({ cancel: () => ({ restored: [[{ type: "text", text: "one" }], [{ type: "command", name: "diff", arguments: "" }]] }) });
     write("mine");
