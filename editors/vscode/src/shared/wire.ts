@@ -350,11 +350,12 @@ export interface CommandSubject {
   reason?: string;
 }
 /**
- * A change to one file, as a unified diff.
+ * A change to one file, as a unified diff. `targetUri` is the new name of one that would be moved.
  */
 export interface EditSubject {
   type: "edit";
   uri: string;
+  targetUri?: string;
   patch: string;
 }
 /**
