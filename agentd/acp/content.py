@@ -51,19 +51,19 @@ def _linked(link: LinkBlock) -> ContentBlock:
     """A file that is looked at as one that a prompt refers to; any other link is what it is, a text."""
     if not _is_file(link.uri):
         return TextContent(text=f"[{one_line(link.name) or 'link'}]({link.uri})")
-    uri, _, fragment = link.uri.partition("#")
-    return ResourceContent(uri=uri.partition("?")[0], range=_range(fragment))
+    uri, lines = _named(link.uri)
+    return ResourceContent(uri=uri, range=lines)
 
 
 def _embedded(resource: Resource) -> ContentBlock:
     if resource.text is not None:
-        uri, _, fragment = resource.uri.partition("#")
-        return ResourceContent(uri=uri, range=_range(fragment), text=resource.text)
+        uri, lines = _named(resource.uri)
+        return ResourceContent(uri=uri, range=lines, text=resource.text)
     mime_type = resource.mime_type or ""
     if resource.blob is not None and mime_type.startswith("image/"):
         return ImageContent(mime_type=mime_type, data=resource.blob)
     if _is_file(resource.uri):
-        return ResourceContent(uri=resource.uri.partition("#")[0])
+        return ResourceContent(uri=_named(resource.uri)[0])
     return TextContent(text=f"[{resource.uri}: {mime_type or 'binary'} content, which is not shown]")
 
 
@@ -72,6 +72,12 @@ def _is_file(uri: str) -> bool:
         return urlsplit(uri).scheme.lower() == "file"
     except ValueError:
         return False
+
+
+def _named(uri: str) -> tuple[str, Range | None]:
+    """What a URI names, and its lines. What a client asks of a file behind a `?` is no part of its name."""
+    whole, _, fragment = uri.partition("#")
+    return whole.partition("?")[0] if _is_file(uri) else whole, _range(fragment)
 
 
 def _range(fragment: str) -> Range | None:

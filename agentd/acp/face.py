@@ -42,6 +42,7 @@ class AcpFace:
         self._outbox = outbox
         self._start_soon = start_soon
         self._told: dict[str, Told] = {}
+        self._behind: dict[str, anyio.Event] = {}  # sessions that are told from their beginning just now
         self._notes: dict[str, list[str]] = {}
         self._output: dict[tuple[str, str], str] = {}  # of running calls, as far as it will be told
         self._due: set[tuple[str, str]] = set()  # those that are about to be told
@@ -57,15 +58,28 @@ class AcpFace:
         """The client hears of this session from now on."""
         told.knows(session.info)
         self._told[session.session_id] = told
+        self._has_caught_up(session.session_id)
+
+    def catch_up(self, session_id: str) -> None:
+        """The client hears nothing of what happens in a session until that is shown; questions wait."""
+        self._told.pop(session_id, None)
+        self._behind.setdefault(session_id, anyio.Event())
+
+    def _has_caught_up(self, session_id: str) -> None:
+        if (behind := self._behind.pop(session_id, None)) is not None:
+            behind.set()
 
     def forget(self, session_id: str) -> None:
         """The client hears of it no more."""
         self._told.pop(session_id, None)
         self._notes.pop(session_id, None)
+        self._has_caught_up(session_id)
 
     def note(self, session_id: str, text: str) -> None:
         """Have the user told something with the session's next prompt: outside of one, nobody looks."""
-        self._notes.setdefault(session_id, []).append(text)
+        notes = self._notes.setdefault(session_id, [])
+        if text not in notes:
+            notes.append(text)
 
     def send(self, session_id: str, sent: Iterable[Json]) -> None:
         """Tell the client something of a session."""
@@ -139,6 +153,8 @@ class AcpFace:
 
     async def ask(self, request: PermissionRequest) -> PermissionAnswer | None:
         """Put a question to the user. None: no answer is to be had."""
+        while (behind := self._behind.get(request.session_id)) is not None:
+            await behind.wait()
         told = self._told.get(request.session_id)
         if told is None:
             return None

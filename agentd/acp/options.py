@@ -10,6 +10,7 @@ from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import ModelInfo, SessionUpdateParams
 from agentd.sessions.house import House
+from agentd.sessions.session import Session
 
 _MODES: dict[Mode, tuple[str, str]] = {
     "plan": ("Plan", "Reads, changes nothing and runs nothing"),
@@ -19,7 +20,9 @@ _MODES: dict[Mode, tuple[str, str]] = {
     "full": ("Full", "Never asks"),
 }
 _UNSET = ""
-"""The value of what is not chosen: it stands there as long as it is so, and cannot be chosen."""
+"""The value of a model that is not chosen: it stands there as long as it is so, and cannot be chosen."""
+_DEFAULT = "default"
+"""The value of no effort: what the model does when nothing is said."""
 
 ConfigId = Literal["mode", "model", "effort"]
 
@@ -54,8 +57,9 @@ class SessionOptions:
             found.append(_effort(info.effort, efforts))
         return found
 
-    def change(self, info: SessionInfo, config_id: str, value: str) -> SessionUpdateParams | None:
-        """What a choice changes, None for nothing. Raises `RpcError` invalidParams for one there is not."""
+    def change(self, session: Session, config_id: str, value: str) -> None:
+        """Make a choice. Raises `RpcError` invalidParams for one there is not, and as `Session.update`."""
+        info = session.info
         options = {each["id"]: each for each in self.of(info)}
         if config_id not in options:
             known = ", ".join(options)
@@ -64,14 +68,20 @@ class SessionOptions:
             )
         option = options[config_id]
         if value == option["currentValue"]:
-            return None
+            return
+        if config_id == "effort" and value == _DEFAULT:
+            session.forget_effort()
+            return
         if value == _UNSET or (config_id == "effort" and value not in get_args(Effort)):
             raise RpcError("invalidParams", f'/value: "{value}" is no value of {config_id}')
+        session_id = info.session_id
         if config_id == "mode":
-            return SessionUpdateParams(session_id=info.session_id, mode=mode_named(value, "/value"))
-        if config_id == "model":
-            return SessionUpdateParams(session_id=info.session_id, model=value)
-        return SessionUpdateParams(session_id=info.session_id, effort=cast(Effort, value))
+            wanted = SessionUpdateParams(session_id=session_id, mode=mode_named(value, "/value"))
+        elif config_id == "model":
+            wanted = SessionUpdateParams(session_id=session_id, model=value)
+        else:
+            wanted = SessionUpdateParams(session_id=session_id, effort=cast(Effort, value))
+        session.update(wanted)
 
     def _modes(self, info: SessionInfo) -> list[tuple[Mode, tuple[str, str]]]:
         """The modes that may be chosen here, and the one that holds."""
@@ -106,12 +116,11 @@ def _models(info: SessionInfo, models: tuple[ModelInfo, ...]) -> list[Json]:
 
 
 def _effort(chosen: Effort | None, efforts: tuple[str, ...]) -> Json:
-    known = [_choice(each, each.capitalize(), None) for each in efforts]
-    if chosen is None:
-        known.insert(0, _choice(_UNSET, "Default", "What the model does when nothing is said"))
-    elif chosen not in efforts:
-        known.insert(0, _choice(chosen, chosen.capitalize(), None))
-    return _select("effort", "Effort", "thought_level", chosen or _UNSET, known)
+    known = [_choice(_DEFAULT, "Default", "What the model does when nothing is said")]
+    if chosen is not None and chosen not in efforts:
+        known.append(_choice(chosen, chosen.capitalize(), None))
+    known += [_choice(each, each.capitalize(), None) for each in efforts]
+    return _select("effort", "Effort", "thought_level", chosen or _DEFAULT, known)
 
 
 def _choice(value: str, name: str, description: str | None) -> Json:

@@ -1,8 +1,9 @@
 """Requests for prompts: to run one, to say something to one that runs, to stop them."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from agentd.acp import params as acp
@@ -37,6 +38,8 @@ class PromptRequests:
     face: AcpFace
     opening: SessionRequests
     settings: UserSettings
+    _coming: dict[str, list[Request]] = field(default_factory=dict, init=False)
+    """By session: requests that say something to it and are still on their way there."""
 
     def requests(self) -> Mapping[str, Method]:
         """The requests that are served here."""
@@ -54,8 +57,9 @@ class PromptRequests:
         wanted = PromptParams(
             session_id=params.session_id, prompt=blocks_of(params.prompt), when_busy="queue"
         )
-        await self.core.house.find_out(self.settings.default_mode)
-        session = await self.opening.session(params.session_id)
+        with self._on_its_way(params.session_id, request):
+            await self.core.house.find_out(self.settings.default_mode)
+            session = await self.opening.session(params.session_id)
         self.core.sessions.used(session)
         self.opening.background(self.opening.tell_commands, session)
 
@@ -74,7 +78,10 @@ class PromptRequests:
             when_busy="steer",
             wait="accepted",
         )
-        session = await self.opening.session(params.session_id)
+        with self._on_its_way(params.session_id, request):
+            session = await self.opening.session(params.session_id)
+        if request.cancelled:
+            raise RpcError("cancelled", "It was cancelled before it was said.")
         wish = params.meta.steering.idle_behavior
         if session.info.state == "idle" and wish == "promptRequired":
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
@@ -83,13 +90,27 @@ class PromptRequests:
         return {"outcome": "injected" if accepted.outcome == "steered" else "startedNewTurn"}
 
     def cancel(self, params: acp.SessionParams) -> None:
-        """Cancel what runs in a session and what waits in it.
+        """Cancel what runs in a session, what waits in it, and what is on its way there.
 
         Not in this step: the prompt that it means may be the message before, whose task has not begun.
         """
         self.opening.background(self._cancel, params.session_id)
 
+    @contextmanager
+    def _on_its_way(self, session_id: str, request: Request) -> Iterator[None]:
+        """A cancel of the session that comes meanwhile means this request as well."""
+        coming = self._coming.setdefault(session_id, [])
+        coming.append(request)
+        try:
+            yield
+        finally:
+            coming.remove(request)
+            if not coming:
+                self._coming.pop(session_id, None)
+
     async def _cancel(self, session_id: str) -> None:
+        for request in tuple(self._coming.get(session_id, ())):
+            request.cancel()
         try:
             await self.core.sessions.cancel(CancelParams(session_id=session_id))
         except RpcError as error:

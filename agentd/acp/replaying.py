@@ -16,10 +16,32 @@ from agentd.protocol.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agentd.sessions.prompts import title_of_blocks
 from agentd.sessions.session import Session
 from agentd.tools.base import ToolContext
 from agentd.workspace.editor import Disk
 from agentd.workspace.seen import SeenFiles
+
+_MOST_NAMED = 5
+
+
+def left_waiting(session: Session) -> str | None:
+    """What is to be said of prompts that an earlier process left in the queue; None where there are none.
+
+    Whoever sent them has no answer to come, so they are not run behind the user's back.
+    """
+    queue = session.state.queue
+    if not queue or session.info.state != "idle":  # what waits for a run is run
+        return None
+    named = ", ".join(f'"{title_of_blocks(each.prompt)}"' for each in queue[:_MOST_NAMED])
+    more = f" and {len(queue) - _MOST_NAMED} more" if len(queue) > _MOST_NAMED else ""
+    prompts, were, them = (
+        ("A prompt", "was", "it") if len(queue) == 1 else (f"{len(queue)} prompts", "were", "them")
+    )
+    return (
+        f"{prompts} that waited when agentd ended {were} not run: {named}{more}. "
+        f"Send {them} again to have {them} run; a cancel lets go of {them}."
+    )
 
 
 class Replay:
@@ -56,6 +78,8 @@ class Replay:
         yield from self._partial()
         if self._session.state.todo:
             yield updates.plan(self._session.state.todo)
+        if (waiting := left_waiting(self._session)) is not None:
+            yield updates.thought(waiting)
 
     def _partial(self) -> Iterator[Json]:
         partial = self._session.get(None, 1).partial

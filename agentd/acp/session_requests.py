@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from agentd.acp.editor import ClientFiles
 from agentd.acp.face import AcpFace
 from agentd.acp.greeting import initialize_result
 from agentd.acp.options import SessionOptions, mode_named
-from agentd.acp.replaying import Replay
+from agentd.acp.replaying import Replay, left_waiting
 from agentd.acp.telling import Told
 from agentd.daemon.core import Core
 from agentd.daemon.door import Method, Request
@@ -25,6 +25,7 @@ from agentd.daemon.user_settings import UserSettings
 from agentd.protocol.errors import RpcError
 from agentd.protocol.methods import SessionListParams, SessionNewParams, SessionUpdateParams
 from agentd.sessions.conversation import LOOK_SECONDS
+from agentd.sessions.gates import Gates
 from agentd.sessions.session import Session
 from agentd.sessions.words import commands_in
 
@@ -44,6 +45,8 @@ class SessionRequests:
     files: ClientFiles
     choices: SessionOptions
     settings: UserSettings
+    _loading: Gates = field(default_factory=Gates, init=False)
+    """Sessions that are told from their beginning: what else concerns them comes behind that."""
 
     def requests(self) -> Mapping[str, Method]:
         """The requests that are served here."""
@@ -88,20 +91,29 @@ class SessionRequests:
 
     async def load(self, params: acp.OpenParams, request: Request) -> object:
         """Open a session and tell all that was said in it, before the response."""
-        session = await self._open(params)
-        self.face.forget(session.session_id)  # until it has caught up
+        async with self._loading.passing(params.session_id):
+            session = await self._open(params)
+            await self._tell_all(session)
+            return self._set_up(session, params, request)
+
+    async def _tell_all(self, session: Session) -> None:
         told = self._acquainted(session)
         replay = Replay(session, told)
-        while not replay.is_at_end:
-            self.face.send(session.session_id, replay.messages(_AT_ONCE))
-            await self.face.room()
-        self.face.send(session.session_id, replay.rest())
-        self.face.show(session, told)
-        return self._set_up(session, params, request)
+        self.face.catch_up(session.session_id)
+        try:
+            while not replay.is_at_end:
+                self.face.send(session.session_id, replay.messages(_AT_ONCE))
+                await self.face.room()
+            self.face.send(session.session_id, replay.rest())
+        finally:  # also where the client wants no more of it: what goes on there concerns it still
+            self.face.show(session, told)
 
     async def resume(self, params: acp.OpenParams, request: Request) -> object:
         """Open a session and go on."""
-        return self._set_up(await self._open(params), params, request)
+        await self._loaded(params.session_id)
+        session = await self._open(params)
+        self._note_waiting(session)
+        return self._set_up(session, params, request)
 
     async def _open(self, params: acp.OpenParams) -> Session:
         """The session of this id, which has to belong to that folder. Raises `RpcError`."""
@@ -130,10 +142,23 @@ class SessionRequests:
 
     async def session(self, session_id: str) -> Session:
         """The session that a request names, opened where it was not. Raises `RpcError`."""
+        await self._loaded(session_id)
         session = await self.core.sessions.open(session_id, tell=False)
         if not self.face.knows(session_id):
+            self._note_waiting(session)
             self.face.show(session, self._acquainted(session))
         return session
+
+    async def _loaded(self, session_id: str) -> None:
+        """Wait until nothing is told of a session but what happens there."""
+        if session_id in self._loading:
+            async with self._loading.passing(session_id):
+                pass
+
+    def _note_waiting(self, session: Session) -> None:
+        """Tell of prompts that wait since an earlier process: whoever sent them has no answer to come."""
+        if (said := left_waiting(session)) is not None:
+            self.face.note(session.session_id, said)
 
     async def list(self, params: acp.ListParams, request: Request) -> object:
         """Sessions, newest first."""
@@ -152,12 +177,14 @@ class SessionRequests:
 
     async def close(self, params: acp.SessionParams, request: Request) -> object:
         """Cancel what runs in a session and let go of it."""
+        await self._loaded(params.session_id)
         await self.core.sessions.close(params.session_id)
         self.face.forget(params.session_id)
         return {}
 
     async def delete(self, params: acp.SessionParams, request: Request) -> object:
         """Cancel what runs in a session and remove it for good."""
+        await self._loaded(params.session_id)
         await self.core.sessions.delete(params.session_id)
         self.face.forget(params.session_id)
         return {}
@@ -174,9 +201,8 @@ class SessionRequests:
         """Change mode, model or effort; a model counts from the next turn on."""
         await self.core.house.find_out("auto")
         session = await self.session(params.session_id)
-        change = self.choices.change(session.info, params.config_id, params.value)
-        info = session.update(change) if change is not None else session.info
-        return {"configOptions": self.choices.of(info)}
+        self.choices.change(session, params.config_id, params.value)
+        return {"configOptions": self.choices.of(session.info)}
 
     # --- beside -----------------------------------------------------------------------------------
 

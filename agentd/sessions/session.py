@@ -6,6 +6,7 @@ requests were read. What becomes of prompts is in `dispatcher.py`.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from agentd.permissions.rules import Rules
 from agentd.protocol.errors import RpcError
@@ -197,13 +198,25 @@ class Session:
         if params.title is not None:
             changes["title"] = title_of_text(params.title)
         if changes:
-            changed = self.info.model_copy(update={**changes, "seq": self._state.seq + 1})
-            with refusing():
-                self._log.record(SessionChanged(session=changed))
-            if self.prompts.run is not None:
-                self.prompts.run.refresh(changes.keys())
-            self._questions.judge_again()
+            self._change(changes)
         return self.info
+
+    def forget_effort(self) -> None:
+        """Have the model do as it does when no effort is said, from its next turn on.
+
+        Raises `RpcError` unsupported or storage; then nothing has changed.
+        """
+        refuse_child(self._state.base, "works with its parent's model and mode")
+        if self.info.effort is not None:
+            self._change({"effort": None})
+
+    def _change(self, changes: Mapping[str, Any]) -> None:
+        changed = self.info.model_copy(update={**changes, "seq": self._state.seq + 1})
+        with refusing():
+            self._log.record(SessionChanged(session=changed))
+        if self.prompts.run is not None:
+            self.prompts.run.refresh(changes.keys())
+        self._questions.judge_again()
 
     def trust_changed(self) -> None:
         """The user trusts the workspace now, or no longer."""

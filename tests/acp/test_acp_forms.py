@@ -126,6 +126,21 @@ def test_the_lines_of_a_link_are_in_its_fragment(fragment: str, lines: tuple[int
     assert (block.range and (block.range.start.line, block.range.end.line)) == lines
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "resource_link", "name": "a", "uri": "URI"},
+        {"type": "resource", "resource": {"uri": "URI", "text": "x"}},
+        {"type": "resource", "resource": {"uri": "URI", "blob": "AAAA"}},
+    ],
+)
+def test_what_is_asked_of_a_file_is_no_part_of_its_name(block: dict[str, Any]) -> None:
+    uri = "file:///w/a%3Fb.py?symbol=main#L3"
+    (found,) = said(json.loads(json.dumps(block).replace("URI", uri)))
+    assert isinstance(found, ResourceContent)
+    assert found.uri == "file:///w/a%3Fb.py"
+
+
 def test_bytes_that_are_no_image_are_named() -> None:
     resource = {"uri": "memo:/1", "blob": "AAAA", "mimeType": "application/pdf"}
     (block,) = said({"type": "resource", "resource": resource})

@@ -75,10 +75,11 @@ def test_options_choose_model_effort_and_mode(acp_home: AcpHome) -> None:
     options = agent.call("session/set_config_option", params)["configOptions"]
     effort = option(options, "effort")
     assert effort["category"] == "thought_level"
-    assert effort["currentValue"] == ""
-    params = {"sessionId": session, "configId": "effort", "value": "high"}
-    options = agent.call("session/set_config_option", params)["configOptions"]
-    assert option(options, "effort")["currentValue"] == "high"
+    assert effort["currentValue"] == "default"
+    for value in ("high", "default", "high"):
+        params = {"sessionId": session, "configId": "effort", "value": value}
+        options = agent.call("session/set_config_option", params)["configOptions"]
+        assert option(options, "effort")["currentValue"] == value
     params = {"sessionId": session, "configId": "mode", "value": "edit"}
     options = agent.call("session/set_config_option", params)["configOptions"]
     assert option(options, "mode")["currentValue"] == "edit"
