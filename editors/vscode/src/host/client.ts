@@ -198,7 +198,8 @@ export class DaemonClient implements Daemon, vscode.Disposable {
     };
     const open = async () => {
       run.process = await DaemonProcess.start(program, this.parts.cwd, log);
-      return run.process.child;
+      const { stdout, stdin } = run.process.child;
+      return { reader: stdout, writer: stdin, detached: true }; // its stderr is logged there, and we end it
     };
     run.client = new QuietClient("agentd", "agentd", open, options);
     for (const [method, all] of this.listeners) this.listen(run.client, method, all);
