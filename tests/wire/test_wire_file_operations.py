@@ -20,7 +20,7 @@ from wire.operating import (
     refused_with_an_error,
 )
 from wire.rewinding import Author, bash, edit, read, told, write
-from wire.scripts import tool
+from wire.scripts import reply, tool
 
 DELETE = tool("delete_file", {"file_path": "a.txt"})
 MOVE = tool("move_file", {"file_path": "a.txt", "new_path": "sub/b.txt"})
@@ -304,3 +304,53 @@ def test_edits_moves_and_deletions_of_one_prompt_come_to_what_they_come_to(
     assert editor.text == "new\n"
     author.rewind("one")
     assert (author.files(), editor.text) == ({"a.txt": "one\n"}, "one\n")
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_what_is_done_while_its_prompt_is_cancelled_is_told_and_taken_back(
+    editor: OperatingEditor, kind: str
+) -> None:
+    author = author_of(editor)
+
+    def cancelled_in_the_midst(editor: OperatingEditor, request: Json) -> None:
+        editor.daemon.request("agentd/cancel", {"sessionId": author.chat.id})
+        editor.daemon.wait_until_read()
+        done(editor, request)
+
+    editor.on_operation = cancelled_in_the_midst
+    model = editor.home.script(*map(reply, CALLS[kind]), reply("done"))
+    assert author.chat.run("do one", promptId="one", model=model)["stopReason"] == "aborted"
+    assert author.files() == AFTER[kind]
+    assert results_of(author.chat)[-1].startswith(("Created ", "Moved ", "Deleted "))
+    names = {each["uri"].rsplit("/", 1)[1] for each in author.chat.event("files_changed")["files"]}
+    assert names == {"create": {"new.txt"}, "rename": {"a.txt", "b.txt"}, "delete": {"a.txt"}}[kind]
+    editor.on_operation = done
+    author.rewind("one")
+    assert author.files() == {"a.txt": "one\n"}
+
+
+@pytest.mark.parametrize("kind", ["rename", "delete"])
+def test_nothing_new_is_put_where_an_editor_that_has_not_answered_may_yet_remove_it(
+    editor: OperatingEditor, kind: str
+) -> None:
+    editor.on_operation = ignored
+    author = author_of(editor)
+    author.does("one", *CALLS[kind])
+    editor.close()
+    again, moved = write("a.txt", "new\n"), tool("move_file", {"file_path": "c.txt", "new_path": "a.txt"})
+    author.does("two", write("c.txt", "other\n"), again, moved)
+    for refusal in results_of(author.chat)[-2:]:
+        assert "'a.txt', has not answered, and may do it yet" in refusal, refusal
+    editor.operate(editor.operations[0])
+    assert author.files() == {**AFTER[kind], "c.txt": "other\n"}, "the late editor has found nothing"
+
+
+def test_beside_a_command_in_the_background_nothing_is_left_to_the_editor(editor: OperatingEditor) -> None:
+    """It goes by names, and the command could put a link in the place of a folder."""
+    author = author_of(editor)
+    stays = tool("bash", {"command": "sleep 300", "run_in_background": True})
+    author.does("one", stays, NEW, MOVE)
+    assert author.files() == {"deep/new.txt": "made\n", "sub/b.txt": "one\n"}
+    author.rewind("one")
+    assert author.files() == {"a.txt": "one\n"}
+    assert editor.operations == []
