@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from wire.chat import Chat
 from wire.editing import READ, replace, results_of
 from wire.editing import write as write_open
 from wire.harness import OPTIONS, Daemon, Json
@@ -354,3 +355,35 @@ def test_beside_a_command_in_the_background_nothing_is_left_to_the_editor(editor
     author.rewind("one")
     assert author.files() == {"a.txt": "one\n"}
     assert editor.operations == []
+
+
+def test_a_rewind_beside_a_command_in_the_background_is_done_on_the_disk(editor: OperatingEditor) -> None:
+    author = author_of(editor)
+    author.does("one", MOVE)
+    assert editor.uri.endswith("/sub/b.txt")
+    author.does("two", tool("bash", {"command": "sleep 300", "run_in_background": True}))
+    author.rewind("one")
+    assert author.files() == {"a.txt": "one\n"}
+    assert editor.kinds == ["rename"]
+
+
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [(".env", "notes.txt"), ("notes.txt", ".git/hooks/pre-commit"), ("notes.txt", ".env.local")],
+)
+def test_a_move_of_a_secret_or_into_a_repository_is_asked_about_where_edits_are_not(
+    home: Home, name: str, to: str
+) -> None:
+    daemon = home.start()
+    root = home.workspace()
+    (root / name).write_text("KEY=hunter2\n")
+    (root / ".git/hooks").mkdir(parents=True)
+    move = tool("move_file", {"file_path": name, "new_path": to})
+    model = home.script(reply(move), reply("done"))
+    chat = Chat(daemon, root, model=model, mode="edit")
+    prompt = chat.start()
+    asked = daemon.asked("agentd/permission/request")
+    assert asked["params"]["title"] == f"Move {name} to {to}"
+    daemon.answer(asked, {"optionId": "reject_once"})
+    chat.result(prompt)
+    assert (root / name).read_text() == "KEY=hunter2\n"
