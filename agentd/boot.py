@@ -17,15 +17,17 @@ import re
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from agentd import __version__
 from agentd.config.secrets import Secrets
+from agentd.daemon.descriptors import read_some, write_all
+from agentd.daemon.start import Reader, Start
 from agentd.protocol import strict_json
 from agentd.protocol.capabilities import LIMITS, MAX_PROCESS_ID, initialize_result
 from agentd.protocol.frames import BrokenFraming, FrameReader, encode
-from agentd.server.descriptors import read_some, write_all
-from agentd.server.start import Start
+from agentd.protocol.lines import LineReader, encode_line
 
 _READ_BYTES = 64 * 1024
 _SERVING = ("serve", "--stdio", "--allow-full")
@@ -47,8 +49,10 @@ def main(argv: list[str] | None = None) -> int:
     if sys.platform == "win32":
         print("agentd does not run on Windows itself: use it inside WSL.", file=sys.stderr)
         return 2
+    if arguments[:1] == ["acp"] and all(map(_is_of_acp, arguments[1:])):
+        return _serve(arguments[1:], _ACP) if had_stdout else 1
     if all(map(_is_of_daemon, arguments)):
-        return _serve(arguments) if had_stdout else 1
+        return _serve(arguments, _LSP) if had_stdout else 1
     from agentd.cli import main as command_line
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -63,10 +67,28 @@ def _is_of_daemon(argument: str) -> bool:
     )
 
 
-def _serve(arguments: list[str]) -> int:
+def _is_of_acp(argument: str) -> bool:
+    return argument == "--allow-full" or argument.startswith(_RECORD)
+
+
+@dataclass(frozen=True)
+class _Face:
+    """How a protocol is spoken before the room that speaks it is imported.
+
+    `answer` gives the result of the first message where that is right beyond doubt, else None. `load` imports
+    the rest and gives what serves.
+    """
+
+    reader: Callable[[int], Reader]
+    frame: Callable[[bytes], bytes]
+    answer: Callable[[Any], dict[str, Any] | None]
+    load: Callable[[], Callable[[Start], int]]
+
+
+def _serve(arguments: list[str], face: _Face) -> int:
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # from `serve` on, in good order
     fd_in, fd_out = _take_stdio()
-    start = Start(fd_in, fd_out, FrameReader(LIMITS["maxMessageBytes"]), Secrets.take_from(os.environ))
+    start = Start(fd_in, fd_out, face.reader(LIMITS["maxMessageBytes"]), Secrets.take_from(os.environ))
     start.allow_full = "--allow-full" in arguments
     start.client_process = next((int(m[1]) for m in map(_CLIENT_PROCESS.fullmatch, arguments) if m), None)
     for file in [argument.removeprefix(_RECORD) for argument in arguments if argument.startswith(_RECORD)]:
@@ -76,14 +98,15 @@ def _serve(arguments: list[str]) -> int:
             print(f"agentd: cannot record to {file!r}: {error.strerror}.", file=sys.stderr)
             return 1
     _read_first_frame(start)
+    if start.ended and not start.frames:
+        return 0  # told nothing, so there is nothing to load
     try:
-        start.answered = _answer_early(start)
+        start.answered = _answer_early(start, face)
     except OSError:  # nobody reads
         return 1
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # looking for some reads every installed distribution
     gc.disable()  # imports make a hundred thousand objects that all stay
-    from agentd.server.app import serve
-
+    serve = face.load()
     gc.freeze()
     gc.enable()
     code = serve(start)
@@ -133,10 +156,10 @@ def _read_first_frame(start: Start) -> None:
             return
 
 
-def _answer_early(start: Start) -> bool:
+def _answer_early(start: Start, face: _Face) -> bool:
     """Answer the first frame where it is an `initialize` that is right beyond doubt.
 
-    Whatever is not is left to the server's front door, which knows every error. Raises OSError when nobody
+    Whatever is not is left to the face's front door, which knows every error. Raises OSError when nobody
     reads.
     """
     if not start.frames or not isinstance(start.frames[0], bytes):
@@ -145,24 +168,52 @@ def _answer_early(start: Start) -> bool:
         message = strict_json.loads(start.frames[0])
     except ValueError:
         return False
-    if not _is_plain_initialize(message):
+    if not _is_initialize(message) or (result := face.answer(message["params"])) is None:
         return False
-    result = initialize_result(message["params"]["capabilities"])
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-    write_all(start.fd_out, encode(json.dumps(answer, separators=(",", ":")).encode()))
+    write_all(start.fd_out, face.frame(json.dumps(answer, separators=(",", ":")).encode()))
     return True
 
 
-def _is_plain_initialize(message: Any) -> bool:
-    if (
-        not isinstance(message, dict)
-        or message.get("jsonrpc") != "2.0"
-        or message.get("method") != "initialize"
-    ):
-        return False
-    params = message.get("params")
-    if type(message.get("id")) not in (int, str) or not isinstance(params, dict):
-        return False
+def _is_initialize(message: Any) -> bool:
+    return (
+        isinstance(message, dict)
+        and message.get("jsonrpc") == "2.0"
+        and message.get("method") == "initialize"
+        and type(message.get("id")) in (int, str)
+        and isinstance(message.get("params"), dict)
+    )
+
+
+def _answer_in_lsp(params: dict[str, Any]) -> dict[str, Any] | None:
+    if not _are_plain(params):
+        return None
+    return initialize_result(params["capabilities"])
+
+
+def _answer_in_acp(params: dict[str, Any]) -> dict[str, Any] | None:
+    from agentd.acp import greeting
+
+    return greeting.initialize_result() if greeting.is_plain(params) else None
+
+
+def _load_lsp() -> Callable[[Start], int]:
+    from agentd.server.app import serve
+
+    return serve
+
+
+def _load_acp() -> Callable[[Start], int]:
+    from agentd.acp.app import serve
+
+    return serve
+
+
+_LSP = _Face(FrameReader, encode, _answer_in_lsp, _load_lsp)
+_ACP = _Face(LineReader, encode_line, _answer_in_acp, _load_acp)
+
+
+def _are_plain(params: dict[str, Any]) -> bool:
     capabilities = params.get("capabilities")
     return (
         isinstance(capabilities, dict)

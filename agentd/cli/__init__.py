@@ -5,6 +5,7 @@ from importlib import import_module
 
 COMMANDS = {
     "serve": "speak the protocol on stdin and stdout (what `agentd` without a command does)",
+    "acp": "speak the Agent Client Protocol on stdin and stdout",
     "run": "run one prompt here and print the answer",
     "demo": "watch an agent repair a small project; needs no network and no key",
     "sessions": "list, show, export and remove sessions",

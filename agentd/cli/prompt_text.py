@@ -1,24 +1,21 @@
 """What a prompt of the command line says: `/name arguments` is a command, `@path` refers to a file.
 
-Only what the user types is read so. What other clients send as text is text.
+Only what the user types is read so, here and in ACP. What other clients send as text is text.
 """
 
 import os
-import re
 from pathlib import Path
 
 from agentd.protocol.messages import (
-    CommandContent,
     ContentBlock,
     Position,
     Range,
     ResourceContent,
     TextContent,
 )
+from agentd.protocol.typed_command import typed_command
 from agentd.workspace.mentions import Mention, mentions
 from agentd.workspace.paths import PathError, resolve, uri_of
-
-_COMMAND = re.compile(r"/(?P<name>\w[\w.:-]*)(?:\s+(?P<arguments>.*))?", re.DOTALL)
 
 
 def read_prompt(prompt: str, folder: str) -> str | tuple[ContentBlock, ...]:
@@ -32,8 +29,8 @@ def read_prompt(prompt: str, folder: str) -> str | tuple[ContentBlock, ...]:
     for mention in found:
         if not mention.exists:
             raise ValueError(_missing(root, folder, mention))
-    if (command := _COMMAND.fullmatch(prompt.rstrip())) is not None:
-        return (CommandContent(name=command["name"], arguments=(command["arguments"] or "").strip()),)
+    if (command := typed_command(prompt)) is not None:
+        return (command,)
     if not found:
         return prompt
     return (TextContent(text=prompt), *(_resource(root, mention) for mention in found))

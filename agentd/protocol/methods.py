@@ -431,12 +431,14 @@ class SandboxStatus(Wire):
 
 
 class StatusResult(Wire):
-    """`agentd/status`."""
+    """`agentd/status`. New sessions begin with `mode`; `modes` can be chosen, as far as it is known."""
 
     version: str
     uptime_ms: int
     sessions: Many[SessionStatus]
     problems: Many[Problem]
+    mode: Mode | None = absent()
+    modes: Many[Mode] | None = absent()
     sandbox: SandboxStatus | None = absent()
 
 

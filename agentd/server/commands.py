@@ -13,6 +13,8 @@ from typing import Any, get_args
 
 import anyio
 
+from agentd.daemon.door import Method, Request
+from agentd.daemon.parsing import validate
 from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import COMMANDS
 from agentd.protocol.errors import RpcError
@@ -21,11 +23,9 @@ from agentd.protocol.text import one_line
 from agentd.protocol.wire import Many, Wire, absent
 from agentd.server import actions, orders
 from agentd.server.actions import CodeActionParams, Target
-from agentd.server.door import Method, Request
 from agentd.server.editor import ClientEditor
 from agentd.server.language_server import file_of, key_of
 from agentd.server.methods import Methods
-from agentd.server.parsing import validate
 from agentd.server.progress import Progress
 from agentd.server.shown import Shown
 from agentd.sessions.session import Session

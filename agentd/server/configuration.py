@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentd.config.editor_settings import editor_settings
+from agentd.daemon.door import ClientError, Door
 from agentd.protocol.capabilities import said
 from agentd.protocol.wire import Wire
 from agentd.server.connection import Connection
-from agentd.server.door import ClientError, Door
 from agentd.server.face import EditorFace
 from agentd.server.registrations import SECTION, registrations
 

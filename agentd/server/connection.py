@@ -8,29 +8,18 @@ from typing import Any
 
 from pydantic import Field
 
-from agentd.config.checker_settings import Checker, chosen
-from agentd.config.command_rules import CommandRules
-from agentd.config.compaction_settings import CompactionSettings
 from agentd.config.editor_settings import EditorSettings
 from agentd.config.settings import Settings
-from agentd.config.subagent_settings import SubagentSettings
 from agentd.config.trust import Trust
-from agentd.config.workspace_settings import (
-    FILE,
-    FOLDER,
-    UNSAID,
-    WorkspaceFile,
-    WorkspaceSettings,
-    is_there,
-)
+from agentd.daemon.parsing import validate
+from agentd.daemon.user_settings import UserSettings
 from agentd.permissions.store import RuleStore
 from agentd.protocol.capabilities import MAX_PROCESS_ID
 from agentd.protocol.errors import RpcError
-from agentd.protocol.messages import Effort, Mode
+from agentd.protocol.messages import Mode
 from agentd.protocol.methods import ClientOptions, Problem
 from agentd.protocol.wire import Many, Wire, absent
 from agentd.server.client_profile import ClientProfile
-from agentd.server.parsing import validate
 from agentd.workspace.paths import WorkspaceError, path_of
 
 log = logging.getLogger(__name__)
@@ -101,51 +90,32 @@ def validate_options(options: Any, path: str) -> ClientOptions:
     return validated
 
 
-class Connection:
-    """The client's settings and folders; `sessions.house.Settings`."""
+class Connection(UserSettings):
+    """The client's settings and folders, on top of the user's."""
 
     def __init__(self, settings: Settings, allow_full: bool, trust: Trust, rules: RuleStore) -> None:
+        super().__init__(settings, allow_full, trust, rules)
         self.trusted: bool | None = None  # the client's own word on its workspace; None: it has said nothing
         self.options: ClientOptions | None = None
         self.editor_settings = EditorSettings()
         self.client = ClientProfile()
-        self._settings = settings
-        self._trust = trust
-        self._rules = rules
-        self._files: dict[Path, WorkspaceFile] = {}  # of every workspace folder that was asked about
-        self._allow_full = allow_full or settings.allow_full or settings.mode == "full"
         self._folders: dict[str, Path] = {}
         self._unusable: dict[str, str] = {}  # folders of the client that cannot be worked in, and why
 
     @property
-    def allow_full(self) -> bool:
-        """Whether mode `full` may be chosen: the user's configuration or the command line says so."""
-        return self._allow_full
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the user's configuration, and with what the client says."""
+        more = [Problem(severity="error", message=message) for message in self._unusable.values()]
+        return (*super().problems, *more, *self.editor_settings.problems)
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the user's configuration."""
-        more = [Problem(severity="error", message=message) for message in self._unusable.values()]
-        more += self.editor_settings.problems
-        more += [*self._trust.problems(), *self._rules.problems(self.roots)]
-        for root in self.roots:
-            more += self._workspace_problems(root)
-        return (*self._settings.problems, *more)
-
-    # --- trust, and what a workspace may say --------------------------------------------------------
+    def roots(self) -> tuple[Path, ...]:
+        """The client's workspace folders, and those that a request has named."""
+        return tuple(dict.fromkeys((*self._folders.values(), *self._files)))
 
     def trusts(self, root: Path) -> bool:
         """Whether the user trusts a workspace folder: by the client's word, else by what agentd was told."""
-        return self._trust.trusts(root) if self.trusted is None else self.trusted
-
-    def workspace(self, root: Path) -> WorkspaceSettings:
-        """What the workspace says of itself: nothing, as long as it is not trusted."""
-        file = self._files.setdefault(root, WorkspaceFile(root))
-        return file.settings(self.default_mode) if self.trusts(root) else UNSAID
-
-    def rules(self, root: Path) -> CommandRules:
-        """The user's rules for commands, and those of the workspace that deny or ask."""
-        return self._settings.permissions.stricter(self.workspace(root).rules)
+        return super().trusts(root) if self.trusted is None else self.trusted
 
     def model_in(self, root: Path) -> str | None:
         """The model of new sessions: the client's, else the workspace's, else the user's.
@@ -154,59 +124,25 @@ class Connection:
         """
         set_there = self.editor_settings.model if self.trusts(root) else None
         chosen = self.options.model if self.options is not None else None
-        return set_there or chosen or self.workspace(root).model or self._settings.model
+        return set_there or chosen or super().model_in(root)
 
     def mode_in(self, root: Path) -> Mode:
         """The mode of new sessions; a workspace can only make it stricter."""
         return self.workspace(root).stricter_mode(self.editor_settings.stricter_mode(self.default_mode))
 
-    def effort_in(self, root: Path) -> Effort | None:
-        """The effort of new sessions."""
-        return self.workspace(root).effort
-
-    def checkers_in(self, root: Path) -> tuple[Checker, ...]:
-        """The user's checkers that are wanted in it."""
-        return chosen(self._settings.checkers, self.workspace(root).checkers)
-
-    def max_turns_in(self, root: Path) -> int | None:
-        """How many turns a prompt may take."""
-        return self.workspace(root).max_turns
-
-    @property
-    def roots(self) -> tuple[Path, ...]:
-        """The client's workspace folders, and those that a request has named."""
-        return tuple(dict.fromkeys((*self._folders.values(), *self._files)))
-
-    def _workspace_problems(self, root: Path) -> tuple[Problem, ...]:
-        if self.trusts(root) or not is_there(root):
-            return self.workspace(root).problems
-        path = root / FOLDER / FILE
-        message = f"{path} is not read: the workspace is not trusted."
-        return (Problem(severity="info", message=message, uri=path.as_uri()),)
-
     # --- what the client says -----------------------------------------------------------------------
-
-    @property
-    def compaction(self) -> CompactionSettings:
-        """When histories are made shorter by themselves."""
-        return self._settings.compaction
-
-    @property
-    def subagents(self) -> SubagentSettings:
-        """What sub-agents may take."""
-        return self._settings.subagents
 
     @property
     def default_model(self) -> str | None:
         """The model of new sessions."""
         chosen = self.options.model if self.options is not None else None
-        return self.editor_settings.model or chosen or self._settings.model
+        return self.editor_settings.model or chosen or super().default_model
 
     @property
     def default_mode(self) -> Mode:
         """The mode of new sessions, as the client or else the configuration wants it."""
         chosen = self.options.mode if self.options is not None else None
-        return chosen or self._settings.mode
+        return chosen or super().default_mode
 
     def open(self, params: InitializeParams, options: ClientOptions | None) -> None:
         """Take what `initialize` says."""

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 from pydantic import ValidationError
 
+from agentd.daemon.door import ClientError, Door
 from agentd.protocol.documents import (
     Diagnostic,
     DiagnosticsGetParams,
@@ -16,7 +17,6 @@ from agentd.protocol.documents import (
     DocumentDiagnostics,
 )
 from agentd.protocol.methods import ClientOptions
-from agentd.server.door import ClientError, Door
 from agentd.server.findings import SOURCE
 from agentd.server.language_server import LanguageServer, key_of
 from agentd.workspace.diagnostics import Known

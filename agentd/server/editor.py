@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 from anyio import CancelScope
 
+from agentd.daemon.door import ClientError, Door
 from agentd.protocol.capabilities import position_encoding
 from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParams
 from agentd.protocol.messages import Range
@@ -22,7 +23,6 @@ from agentd.protocol.methods import ClientOptions
 from agentd.protocol.text import visible
 from agentd.server.client_profile import Quirks
 from agentd.server.diagnostics import EditorDiagnostics
-from agentd.server.door import ClientError, Door
 from agentd.server.findings import ShownFindings
 from agentd.server.hunks import text_edits
 from agentd.server.language_server import LanguageServer, file_of

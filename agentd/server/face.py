@@ -8,12 +8,13 @@ import anyio
 import anyio.lowlevel
 from pydantic import ValidationError
 
+from agentd.daemon.door import ClientError, Door
+from agentd.daemon.outbox import Outbox
 from agentd.protocol.events import EventNotification
 from agentd.protocol.messages import CommandSubject, EditSubject, PermissionRequest, ReadSubject
 from agentd.protocol.methods import ClientOptions, PermissionAnswer
 from agentd.protocol.text import visible
-from agentd.server.door import ClientError, Door
-from agentd.server.outbox import Outbox, block_of
+from agentd.server.event_updates import block_of, publish
 from agentd.workspace.paths import WorkspaceError, path_of
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class EditorFace:
         if self.options.updates == "coalesced":
             self._coalesce(notification, live)
         else:
-            self._outbox.publish(notification)
+            publish(self._outbox, notification)
 
     def _coalesce(self, notification: EventNotification, live: bool) -> None:
         session_id = notification.session_id
@@ -60,7 +61,7 @@ class EditorFace:
             self.release(session_id)
             held = None
         if not live:
-            self._outbox.publish(notification)
+            publish(self._outbox, notification)
         elif held is not None:
             held.append(notification)
         else:
@@ -75,7 +76,7 @@ class EditorFace:
     def release(self, session_id: str) -> None:
         """Send what was held of a session. The outbox makes one of its pieces."""
         for notification in self._held.pop(session_id, ()):
-            self._outbox.publish(notification)
+            publish(self._outbox, notification)
 
     async def room(self) -> None:
         """Wait for a slow client, and give way to others now and then."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from agentd.daemon.door import Door
 from agentd.protocol.documents import Diagnostic
 from agentd.protocol.messages import Position, Range
 from agentd.protocol.text import visible
-from agentd.server.door import Door
 from agentd.workspace.buffer import Encoding, width
 from agentd.workspace.editor import Finding
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from agentd.config.secrets import Secrets
+from agentd.daemon.door import Door, Method, Notice, Request
+from agentd.daemon.lifetime import Lifetime
 from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import initialize_result
 from agentd.protocol.documents import DocumentDiagnostics, FocusParams
@@ -20,16 +22,14 @@ from agentd.server.connection import (
     TraceParams,
     client_options,
 )
-from agentd.server.door import Door, Method, Notice, Request
 from agentd.server.editor import ClientEditor
 from agentd.server.face import EditorFace
-from agentd.server.lifetime import Lifetime
 from agentd.server.overview_requests import OverviewRequests
 from agentd.server.permission_requests import PermissionRequests
 from agentd.server.progress import ProgressTokens
 from agentd.server.prompt_requests import PromptRequests
 from agentd.server.session_requests import SessionRequests
-from agentd.server.trace import trace_level
+from agentd.server.trace import Trace, trace_level
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
 from agentd.sessions.store import Sessions
@@ -51,6 +51,7 @@ class Methods:
     secrets: Secrets
     editor: ClientEditor
     configuration: EditorConfiguration
+    trace: Trace
     tokens: ProgressTokens = field(default_factory=ProgressTokens)
 
     def __post_init__(self) -> None:
@@ -100,7 +101,7 @@ class Methods:
         self.configuration.capabilities = params.capabilities
         self.face.options = options
         self.face.has_menu = self.connection.client.has_menu
-        self.door.trace.level = trace_level(params.trace)
+        self.trace.level = trace_level(params.trace)
         self.editor.open(params.capabilities, options, self.connection.client.quirks)
         if params.process_id is not None:
             self.lifetime.follow_parent(params.process_id)
@@ -169,4 +170,4 @@ class Methods:
 
     def trace_set(self, params: TraceParams) -> None:
         """The client wants to hear more of what goes on here, or less."""
-        self.door.trace.level = trace_level(params.value)
+        self.trace.level = trace_level(params.value)

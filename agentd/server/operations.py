@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from agentd.server.door import ClientError, Door
+from agentd.daemon.door import ClientError, Door
 from agentd.server.language_server import LanguageServer
 from agentd.workspace.editor import FileOperation, OperationKind
 from agentd.workspace.paths import uri_of

@@ -8,11 +8,12 @@ import anyio
 import anyio.to_thread
 
 from agentd import __version__
+from agentd.daemon.door import Method, Request
+from agentd.daemon.lifetime import Lifetime
 from agentd.protocol import methods as wire
 from agentd.protocol.errors import RpcError
+from agentd.protocol.messages import Mode
 from agentd.server.connection import Connection
-from agentd.server.door import Method, Request
-from agentd.server.lifetime import Lifetime
 from agentd.sessions.conversation import LOOK_SECONDS
 from agentd.sessions.engines import ConfiguredEngines
 from agentd.sessions.house import House
@@ -67,8 +68,16 @@ class OverviewRequests:
                 *self.sessions.problems,
                 *more,
             ),
+            mode=self._mode(),
+            modes=self.house.modes(),
             sandbox=self._sandbox_status(),
         )
+
+    def _mode(self) -> Mode:
+        """The mode of new sessions in the client's first folder, for showing before there is one."""
+        roots = self.connection.folders
+        wanted = self.connection.mode_in(roots[0]) if roots else self.connection.default_mode
+        return wanted if wanted in self.house.modes() else "ask"
 
     async def models(self, params: wire.ModelsParams, request: Request) -> wire.ModelsResult:
         """The models that can be named; of one provider as its server tells them."""

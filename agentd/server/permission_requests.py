@@ -7,11 +7,11 @@ import anyio
 import anyio.to_thread
 
 from agentd.config.state_file import StateError
+from agentd.daemon.door import Method, Request
 from agentd.permissions.patterns import in_words
 from agentd.protocol import methods as wire
 from agentd.protocol.errors import RpcError
 from agentd.server.connection import Connection
-from agentd.server.door import Method, Request
 from agentd.sessions.house import House
 from agentd.sessions.store import Sessions
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
+from agentd.daemon.door import ClientError, Door
 from agentd.protocol.events import CompactionStart, DurableEvent, TodoChanged, ToolExecutionStart
 from agentd.protocol.messages import TodoItem
 from agentd.protocol.text import one_line
-from agentd.server.door import ClientError, Door
 
 Token = str | int
 

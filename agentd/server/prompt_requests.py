@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentd.daemon.door import Door, Method, Request
 from agentd.protocol import methods as wire
 from agentd.protocol.errors import RpcError
 from agentd.server.connection import Connection
-from agentd.server.door import Door, Method, Request
 from agentd.server.progress import Progress, ProgressTokens, Token
 from agentd.sessions.checking import check
 from agentd.sessions.house import House

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agentd.daemon.door import Method, Request
 from agentd.protocol import methods as wire
 from agentd.protocol.wire import Encoded
 from agentd.server.connection import Connection
-from agentd.server.door import Method, Request
 from agentd.server.face import EditorFace
 from agentd.sessions.house import House
 from agentd.sessions.store import Sessions

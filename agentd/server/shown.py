@@ -13,10 +13,10 @@ from typing import Any, Literal
 import anyio
 import anyio.to_thread
 
+from agentd.daemon.door import ClientError, Door
 from agentd.protocol.methods import PromptResult
 from agentd.protocol.text import visible
 from agentd.server.client_profile import ClientProfile
-from agentd.server.door import ClientError, Door
 from agentd.workspace.checkpoints import folder_beside
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from pydantic_core import to_json
 
+from agentd.daemon.outbox import Outbox
+from agentd.daemon.parsing import Call
 from agentd.protocol.text import clean_text
-from agentd.server.outbox import Outbox
-from agentd.server.parsing import Call
 
 TraceLevel = Literal["off", "messages", "verbose"]
 

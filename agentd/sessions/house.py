@@ -1,9 +1,9 @@
 """What all sessions of a process share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from agentd.agent.host import Engine
 from agentd.config.checker_settings import Checker
@@ -106,7 +106,8 @@ class House:
     that is too long to be shown; None where none is kept. `rules` keeps answers that outlive a session.
     `config_folder` is the user's own, with instructions for all work. `skills` finds skills. `git` is that of
     a workspace folder. `checkpoint_bytes` is how much is kept of what the files of one session were.
-    `writers` knows which session wrote a file last.
+    `writers` knows which session wrote a file last. `editor_for` gives the editor as a session sees it, where
+    that is not the same for all.
     """
 
     settings: Settings
@@ -126,8 +127,15 @@ class House:
     git: "Callable[[Path], Git] | None" = None
     checkpoint_bytes: int = MOST_BYTES
     writers: Writers = field(default_factory=Writers)
+    editor_for: Callable[[str], Editor] | None = None
     gives_skills: bool = True  # whether the model may load skills, where there are any
     _told: list[bool] = field(default_factory=list)
+
+    def of_session(self, session_id: str) -> "House":
+        """The same, with the editor as this session sees it; a child sees that of its parent."""
+        if self.editor_for is None:
+            return self
+        return replace(self, editor=self.editor_for(session_id.partition(".")[0]))
 
     @property
     def news(self) -> tuple[Problem, ...]:
@@ -171,6 +179,12 @@ class House:
         if known is None:
             return "this daemon has none."
         return None if known.works else known.reason
+
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes that may be chosen here; `auto` also as long as nobody has looked for a sandbox."""
+        is_known = self.sandbox is None or self.sandbox.known is not None
+        refused = {"auto": is_known and self._lack() is not None, "full": not self.settings.allow_full}
+        return tuple(mode for mode in get_args(Mode) if not refused.get(mode, False))
 
     def check_mode(self, mode: Mode | None) -> None:
         """Raise `RpcError` unsupported for a mode that may not be chosen here; `find_out` comes first."""

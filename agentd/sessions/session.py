@@ -56,6 +56,7 @@ class Session:
         house: House,
         family: Family | None = None,
     ) -> None:
+        house = house.of_session(state.session_id)
         self.root = root
         self._state = state
         self._house = house

@@ -81,6 +81,10 @@ class Sessions:
         """The sessions that are open in this process."""
         return tuple(self._open.values())
 
+    def opened_one(self, session_id: str) -> Session | None:
+        """The session of that id where it is open in this process."""
+        return self._open.get(session_id)
+
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with journals that were looked at."""

@@ -74,5 +74,5 @@ def _command(name: str, commands: Commands, where: str) -> Command:
     try:
         return commands.find(name)
     except CommandError as error:
-        hint = "/help lists those that there are. In `agentd run`, a blank before the / makes it text."
+        hint = "/help lists those that there are. Where you type it, a blank before the / makes it text."
         raise RpcError("invalidParams", f"{where}/name: {error}", hint=hint) from error

@@ -51,7 +51,7 @@ async def change_buffer(context: ToolContext, place: Place, wanted: BufferChange
             outcome = await _made(context, place, wanted)
         except _NotDone as done:
             return _failed(context, place, wanted, done.outcome)
-    note = " The change is in the editor, where the file is open, and not saved yet."
+    note = "" if outcome.saved else " The change is in the editor, where the file is open, and not saved yet."
     if isinstance(place, Untitled):
         note = " It is no file yet: the user has to save it under a name."
     if outcome.now != outcome.text:

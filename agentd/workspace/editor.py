@@ -36,11 +36,13 @@ class BufferEdit:
 class Applied:
     """The document had this text once the edit was made, and has the text `now` (the user may type on).
 
-    It differs from the wanted one at most in line ends and in the last one, which editors see to.
+    It differs from the wanted one at most in line ends and in the last one, which editors see to. `saved`:
+    the editor has written it to the disk as well.
     """
 
     text: str
     now: str
+    saved: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,32 +10,34 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from daemon.pipes import Sent
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from server.pipes import Sent
 
-from agentd.boot import _answer_early
+from agentd.boot import _LSP, _answer_early
 from agentd.config.secrets import Secrets
 from agentd.config.settings import load
 from agentd.config.trust import Trust
+from agentd.daemon.door import Door
+from agentd.daemon.lifetime import Lifetime
+from agentd.daemon.start import Start
 from agentd.permissions.store import RuleStore
 from agentd.protocol.capabilities import FEATURES, METHODS, NOTIFICATIONS
 from agentd.protocol.frames import FrameReader, Oversized, encode
 from agentd.server.configuration import EditorConfiguration
 from agentd.server.connection import Connection
-from agentd.server.door import Door
+from agentd.server.dialect import LSP
 from agentd.server.editor import ClientEditor
 from agentd.server.language_server import LanguageServer
-from agentd.server.lifetime import Lifetime
 from agentd.server.methods import Methods
-from agentd.server.start import Start
+from agentd.server.trace import Trace
 
 
 def early(body: bytes) -> Any:
     """What boot answers to this first frame; None where it leaves the answer to the server."""
     read_end, write_end = os.pipe()
     start = Start(-1, write_end, FrameReader(10**6), Secrets(), frames=[body])
-    answered = _answer_early(start)
+    answered = _answer_early(start, _LSP)
     os.close(write_end)
     with os.fdopen(read_end, "rb") as pipe:
         sent = pipe.read()
@@ -57,13 +59,13 @@ class Home:
         connection = Connection(
             load(environment), False, Trust(folder / "trust.json"), RuleStore(folder / "permissions")
         )
-        self.door = Door(self.sent, tasks, lambda clean: None)  # type: ignore[arg-type]  # in place of a pipe
+        self.door = Door(self.sent, tasks, LSP)  # type: ignore[arg-type]  # in place of a pipe
         self.lifetime = Lifetime(tasks.start_soon)
         editor = ClientEditor(LanguageServer(lambda: "utf-16"), self.door)
         configuration = EditorConfiguration(self.door, connection, _Face())  # type: ignore[arg-type]
         self.methods = Methods(
             connection, _Face(), _House(tasks), _Engines(), None, self.lifetime, self.door, Secrets(),
-            editor, configuration,
+            editor, configuration, Trace(self.sent, str),
         )  # type: ignore[arg-type]  # what initialize uses  # fmt: skip
         self.door.serve(self.methods.requests(), self.methods.notices(), lambda method, params: False)
 
@@ -247,8 +249,8 @@ async def test_what_is_not_plain_is_left_to_the_server_which_answers_it_once(
 
 def test_a_frame_that_was_skipped_is_left_to_the_server() -> None:
     start = Start(-1, -1, FrameReader(10), Secrets(), frames=[Oversized(100)])
-    assert not _answer_early(start)
-    assert not _answer_early(Start(-1, -1, FrameReader(10), Secrets()))
+    assert not _answer_early(start, _LSP)
+    assert not _answer_early(Start(-1, -1, FrameReader(10), Secrets()), _LSP)
 
 
 KEYS = st.sampled_from(

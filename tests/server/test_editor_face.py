@@ -7,17 +7,18 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from daemon.pipes import Client, all_sent, outbox
 from pydantic_core import to_json
-from server.pipes import Client, all_sent, outbox
 
+from agentd.daemon.door import Door
+from agentd.daemon.outbox import Outbox
 from agentd.permissions.rules import Rules
 from agentd.protocol.events import EventNotification, MessageDelta, MessageUpdate, TurnStart
 from agentd.protocol.messages import CommandSubject, EditSubject, PermissionRequest
 from agentd.protocol.methods import ClientOptions, PermissionAnswer, SessionGetParams
-from agentd.server.door import Door
+from agentd.server.dialect import LSP
 from agentd.server.face import EditorFace
 from agentd.server.methods import Methods
-from agentd.server.outbox import Outbox
 
 TIME = "2026-01-01T00:00:00.000Z"
 
@@ -39,7 +40,7 @@ class Editor:
     def __init__(self, tasks: Any) -> None:
         self.client = Client()
         self.box: Outbox = outbox(self.client)
-        self.door = Door(self.box, tasks, lambda clean: None)
+        self.door = Door(self.box, tasks, LSP)
         self.face = EditorFace(self.door, self.box, tasks.start_soon)
         self.client.read_all()
 
@@ -134,7 +135,7 @@ async def test_a_reading_never_tells_what_held_updates_tell_again_behind_it() ->
 
         none: Any = None
         sessions: Any = Sessions()
-        methods = Methods(none, home.face, none, none, sessions, none, home.door, none, none, none)
+        methods = Methods(none, home.face, none, none, sessions, none, home.door, none, none, none, none)
         home.door.serve(methods.requests(), {}, lambda method, params: False)
         home.door.initialized = True
         home.face.publish(said("a"))

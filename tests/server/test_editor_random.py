@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentd.server.door import ClientError, Door
+from agentd.daemon.door import ClientError, Door
 from agentd.server.editor import ClientEditor
 from agentd.server.language_server import LanguageServer
 from agentd.workspace.buffer import Encoding

@@ -167,7 +167,9 @@ def test_auto_is_refused_with_the_reason_where_there_is_no_sandbox(home: Home) -
         assert (error["code"], error["data"]["kind"]) == (-32803, "unsupported")
         assert error["message"].startswith("Mode auto needs a sandbox for commands, and there is none: ")
         assert "bwrap does not work here (bwrap: " in error["message"]
-    assert daemon.call("agentd/status")["sandbox"]["backend"] == "none"
+    status = daemon.call("agentd/status")
+    assert status["sandbox"]["backend"] == "none"
+    assert "auto" not in status["modes"]
 
 
 @pytest.mark.parametrize("said_by", ["client", "configuration"])
@@ -184,6 +186,7 @@ def test_auto_as_the_default_acts_as_ask_and_says_so(home: Home, said_by: str) -
     assert notice["message"].startswith("Mode auto acts as ask, as there is no sandbox for commands: ")
     problems = [problem["message"] for problem in daemon.call("agentd/status")["problems"]]
     assert notice["message"] in problems
+    assert daemon.call("agentd/status")["mode"] == "ask"
 
 
 def asking_by_default(daemon: Daemon, home: Home) -> tuple[Chat, int]:

@@ -1,0 +1,1 @@
+"""The process below every face: its pipes, its JSON-RPC door, its life and its house."""

@@ -1,0 +1,106 @@
+/** Which files prompts changed and what the user said of them: a fold of events, kept with the workspace. */
+import type { Change } from "../../shared/messages";
+import type { EventNotification, FileChange, RewoundFile, SessionDiffResult } from "../../shared/wire";
+
+/** What is kept of one session. `prompts` in the order in which they ran. */
+export interface SessionRecord {
+  sessionId: string;
+  prompts: string[];
+  changes: Omit<Change, "path" | "sessionId">[];
+}
+
+export function emptyRecord(sessionId: string): SessionRecord {
+  return { sessionId, prompts: [], changes: [] };
+}
+
+type Kept = SessionRecord["changes"][number];
+
+function withPrompt(record: SessionRecord, promptId: string): SessionRecord {
+  return record.prompts.includes(promptId) ? record : { ...record, prompts: [...record.prompts, promptId] };
+}
+
+function withChange(record: SessionRecord, promptId: string, uri: string, change: (before: Kept | undefined) => Kept): SessionRecord {
+  const at = record.changes.findIndex((each) => each.promptId === promptId && each.uri === uri);
+  const made = change(record.changes[at]);
+  const changes = at < 0 ? [...record.changes, made] : record.changes.with(at, made);
+  return { ...withPrompt(record, promptId), changes };
+}
+
+/** An edit of a tool shows while the prompt still runs; several of one file add up. */
+function edited(record: SessionRecord, promptId: string, file: FileChange): SessionRecord {
+  return withChange(record, promptId, file.uri, (before) => ({
+    promptId,
+    uri: file.uri,
+    action: before?.action === "created" && file.action === "changed" ? "created" : file.action,
+    additions: (before?.additions ?? 0) + file.additions,
+    deletions: (before?.deletions ?? 0) + file.deletions,
+    state: "open",
+  }));
+}
+
+/** Of the files that a rewind restored, what this prompt and those behind it did is reverted; an undo opens it again. */
+function rewound(record: SessionRecord, promptId: string, files: RewoundFile[], undo: boolean): SessionRecord {
+  const restored = new Set(files.filter((each) => !each.conflict).map((each) => each.uri));
+  const from = record.prompts.indexOf(promptId);
+  const isBehind = (each: Kept) => record.prompts.indexOf(each.promptId) >= from;
+  return {
+    ...record,
+    changes: record.changes.map((each) => {
+      if (!restored.has(each.uri) || !isBehind(each)) return each;
+      if (undo) return each.state === "reverted" ? { ...each, state: "open" as const } : each;
+      return { ...each, state: "reverted" as const };
+    }),
+  };
+}
+
+/** The record after an event. The same object where the event says nothing of files. */
+export function after(record: SessionRecord, notification: EventNotification): SessionRecord {
+  const { event, promptId } = notification;
+  if (event.type === "session_rewound") {
+    return event.scope === "conversation" ? record : rewound(record, event.promptId, event.files, event.undo === true);
+  }
+  if (!promptId) return record;
+  switch (event.type) {
+    case "agent_start":
+      return withPrompt(record, promptId);
+    case "tool_execution_end": {
+      const details = event.result.details;
+      if (details?.type !== "edit" || event.result.isError) return record;
+      return details.files.reduce((all, file) => edited(all, promptId, file), record);
+    }
+    case "files_changed":
+      return event.files.reduce((all, file) => withChange(all, promptId, file.uri, (before) => ({
+        additions: 0, deletions: 0, state: "open", ...before, promptId, uri: file.uri, action: file.action,
+      })), record);
+    default:
+      return record;
+  }
+}
+
+/** What a prompt came to in the end, in the daemon's count: files that are as before it are no change. */
+export function counted(record: SessionRecord, promptId: string, diff: SessionDiffResult): SessionRecord {
+  const files = new Map(diff.files.map((each) => [each.uri, each]));
+  const changes = record.changes
+    .filter((each) => each.promptId !== promptId || each.state !== "open" || files.has(each.uri))
+    .map((each) => {
+      const file = each.promptId === promptId ? files.get(each.uri) : undefined;
+      return file ? { ...each, action: file.action, additions: file.additions, deletions: file.deletions } : each;
+    });
+  return { ...record, changes };
+}
+
+/** The record with the user's word on a file of a prompt, or on all of its open ones. */
+export function said(record: SessionRecord, promptId: string, uri: string | undefined, state: Change["state"]): SessionRecord {
+  return {
+    ...record,
+    changes: record.changes.map((each) =>
+      each.promptId === promptId && (uri === undefined ? each.state === "open" : each.uri === uri) ? { ...each, state } : each),
+  };
+}
+
+/** The first prompt whose change of a file is open: what was before it is what the user compares with. */
+export function firstOpen(record: SessionRecord, uri: string): Kept | undefined {
+  return record.changes
+    .filter((each) => each.uri === uri && each.state === "open")
+    .sort((one, other) => record.prompts.indexOf(one.promptId) - record.prompts.indexOf(other.promptId))[0];
+}

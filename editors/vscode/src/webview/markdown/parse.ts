@@ -1,0 +1,125 @@
+/**
+ * Markdown in pieces, so that a text that grows is not parsed and drawn anew with every word: blocks at the top
+ * that are finished stay as they are, and only what may still change is parsed again.
+ *
+ * CommonMark's blocks are found line by line, and a block that another one has followed is never changed by what
+ * comes later, with two exceptions that are heeded here: a line that has no end yet may still turn out to belong to
+ * the block before it (`1` becomes `1. next item`), and a link may refer to a definition that comes later.
+ */
+import MarkdownIt from "markdown-it";
+
+/** A block at the top level. `at` is where it begins in the text: its name over time. */
+export type Piece =
+  | { type: "html"; at: number; html: string }
+  | { type: "code"; at: number; language: string; code: string; closed: boolean };
+
+export interface Parsed {
+  source: string;
+  /** Finished, never to change. */
+  done: readonly Piece[];
+  /** What may still change. */
+  open: readonly Piece[];
+  /** Where the open part begins. */
+  from: number;
+  references: References;
+}
+
+type References = NonNullable<NonNullable<Parameters<InstanceType<typeof MarkdownIt>["parse"]>[1]>["references"]>;
+
+const md = new MarkdownIt({ html: false, linkify: true, breaks: false, typographer: false });
+md.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+// The library takes no `file:`; here such a link is opened in the editor.
+md.validateLink = (url) => !/^\s*(?:javascript|vbscript|data):/i.test(url);
+// What the model wants shown as an image would have to be fetched; it is a link here.
+md.disable("image");
+// Code inside a list or quotation: the bar with its buttons as the code at the top has, without colours.
+md.renderer.rules.fence = (tokens, index) => {
+  const token = tokens[index]!;
+  return codeBar(languageOf(token.info)) + `<pre tabindex="0"><code>${md.utils.escapeHtml(token.content)}</code></pre></div>`;
+};
+// The policy of the page allows no style in HTML.
+for (const cell of ["th_open", "td_open"]) {
+  md.renderer.rules[cell] = (tokens, index) => {
+    const align = /text-align:\s*(\w+)/.exec(String(tokens[index]!.attrGet("style") ?? ""))?.[1];
+    return `<${tokens[index]!.tag}${align ? ` data-align="${align}"` : ""}>`;
+  };
+}
+md.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>';
+md.renderer.rules.table_close = () => "</table></div>";
+
+function codeBar(language: string): string {
+  const name = md.utils.escapeHtml(language);
+  return `<div class="code"><div class="code-bar"><span class="code-language">${name}</span><span class="code-actions">`
+    + '<button type="button" class="icon-button codicon codicon-insert" data-act="insert" title="Insert at cursor" aria-label="Insert at cursor"></button>'
+    + '<button type="button" class="icon-button codicon codicon-copy" data-act="copy" title="Copy" aria-label="Copy code"></button>'
+    + "</span></div>";
+}
+
+export function languageOf(info: string): string {
+  return info.trim().split(/[\s,{:]/, 1)[0] ?? "";
+}
+
+/** `text` whole and parsed; of `before`, an earlier state of the same text, what is finished is kept. */
+export function parse(text: string, before: Parsed | null, final: boolean): Parsed {
+  if (before && before.source === text && !(final && before.open.length > 0)) return before;
+  if (!before || !text.startsWith(before.source)) return pieces(text, 0, [], {}, final);
+  if (final && hasReferences(text)) return pieces(text, 0, [], {}, final);
+  return pieces(text, before.from, before.done, before.references, final);
+}
+
+function hasReferences(text: string): boolean {
+  return /^ {0,3}\[[^\]\n]+\]:/m.test(text);
+}
+
+function pieces(text: string, from: number, done: readonly Piece[], references: References, final: boolean): Parsed {
+  const rest = text.slice(from);
+  const env = { references };
+  const blocks = topLevel(md.parse(rest, env));
+  const lines = lineStarts(rest);
+  const made = blocks.map((block): Piece => {
+    const at = from + (lines[block.line] ?? 0);
+    const first = block.tokens[0]!;
+    if (block.tokens.length === 1 && first.type === "fence") {
+      return { type: "code", at, language: languageOf(first.info), code: first.content, closed: final || isClosed(first, rest, lines) };
+    }
+    return { type: "html", at, html: md.renderer.render(block.tokens, md.options, env) };
+  });
+  if (final) return { source: text, done: [...done, ...made], open: [], from: text.length, references: env.references };
+  // The last block is open; so is the one before it while the last one has no whole line yet.
+  const last = blocks.at(-1);
+  const kept = last === undefined ? 0 : Math.max(0, last.line < lines.length - 1 ? made.length - 1 : made.length - 2);
+  const open = made.slice(kept);
+  return {
+    source: text, done: kept > 0 ? [...done, ...made.slice(0, kept)] : done, open,
+    from: kept > 0 ? open[0]!.at : from, references: env.references,
+  };
+}
+
+type Token = ReturnType<typeof md.parse>[number];
+
+function topLevel(tokens: Token[]): { line: number; tokens: Token[] }[] {
+  const blocks: { line: number; tokens: Token[] }[] = [];
+  let current: { line: number; tokens: Token[] } | null = null;
+  for (const token of tokens) {
+    if (token.level === 0 && token.nesting >= 0) {
+      current = { line: token.map?.[0] ?? 0, tokens: [] };
+      blocks.push(current);
+    }
+    current?.tokens.push(token);
+  }
+  // An inline token stands at level 1, inside its paragraph; what is left at level 0 with no line begins nothing.
+  return blocks;
+}
+
+function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+/** Whether a fence has its closing line: without it, it reaches to the end of the text. */
+function isClosed(fence: Token, text: string, lines: readonly number[]): boolean {
+  const end = fence.map![1];
+  const last = text.slice(lines[end - 1], lines[end]).trim();
+  return end - 1 > fence.map![0] && last.startsWith(fence.markup) && /^(`+|~+)$/.test(last);
+}

@@ -1,0 +1,1 @@
+export { Icon, IconButton } from "../ui/icon";

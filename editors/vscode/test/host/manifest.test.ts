@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+interface Manifest {
+  capabilities: { untrustedWorkspaces: { supported: unknown; restrictedConfigurations: string[] } };
+  contributes: {
+    commands: { command: string; title: string }[];
+    configuration: { properties: Record<string, { scope?: string }> };
+    menus: Record<string, { command: string }[]>;
+    keybindings: { command: string; when?: string }[];
+  };
+}
+
+const manifest = JSON.parse(readFileSync("package.json", "utf8")) as Manifest;
+const { contributes, capabilities } = manifest;
+
+test("nothing that a workspace can set says what is run or logged", () => {
+  for (const name of ["agentd.command", "agentd.installSource", "agentd.trace"]) {
+    expect(contributes.configuration.properties[name]?.scope, name).toBe("machine");
+    expect(capabilities.untrustedWorkspaces.restrictedConfigurations, name).toContain(name);
+  }
+  for (const name of ["agentd.model", "agentd.mode"]) expect(capabilities.untrustedWorkspaces.restrictedConfigurations, name).toContain(name);
+  expect(capabilities.untrustedWorkspaces.supported).toBe("limited");
+});
+
+test("all commands are the extension's own, and every menu and key names one that there is", () => {
+  const commands = contributes.commands.map((each) => each.command);
+  expect(new Set(commands).size).toBe(commands.length);
+  for (const command of commands) expect(command).toMatch(/^agentd\.ui\./);
+  for (const item of [...Object.values(contributes.menus).flat(), ...contributes.keybindings]) expect(commands).toContain(item.command);
+});
+
+test("no key is taken from anybody: each has a when clause", () => {
+  for (const key of contributes.keybindings) expect(key.when, key.command).toBeTruthy();
+});
+
+test("every command is registered somewhere in the host", () => {
+  const sources = (readdirSync("src/host", { recursive: true }) as string[]).filter((file) => file.endsWith(".ts"))
+    .map((file) => readFileSync(`src/host/${file}`, "utf8")).join("\n");
+  for (const { command } of contributes.commands) expect(sources).toContain(`"${command}"`);
+});
+
+test("the demonstration's project is the one that agentd's script is about", () => {
+  const files = readdirSync("media/demo").filter((file) => !file.startsWith("__"));
+  expect(files.sort()).toEqual(["README.md", "calculator.py", "test_calculator.py"]);
+  for (const file of files) {
+    const [ours, theirs] = ["media/demo", "../../agentd/demo_project"].map((folder) => readFileSync(`${folder}/${file}`, "utf8"));
+    expect(ours, file).toBe(theirs);
+  }
+});

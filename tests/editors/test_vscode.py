@@ -1,0 +1,50 @@
+"""The extension in real VS Codes, the oldest and the newest that it is for, on real daemons."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from editors.workbench import IN_HOST_FLAG, VERSIONS, Drive, InHost, Kit, Server, names_in
+
+SCENARIOS = names_in("scenarios")
+IN_HOST = names_in("inhost")
+
+
+@pytest.fixture(scope="session")
+def kit() -> Kit:
+    return Kit.fetched()
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def drive(version: str, kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drive]:
+    """A browser before VS Code's server of one version, for all scenarios."""
+    folder = tmp_path_factory.mktemp(f"vscode-{version}")
+    with ExitStack() as stack:
+        server = stack.enter_context(closing(Server(version, kit, folder / "server", lean=True)))
+        yield stack.enter_context(closing(Drive(kit, folder, server=server.places)))
+
+
+@pytest.fixture(scope="module")
+def in_host(version: str, kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> InHost:
+    """What came of the tests in the extension host of one version."""
+    folder = tmp_path_factory.mktemp(f"in-host-{version}")
+    with ExitStack() as stack:
+        server = stack.enter_context(closing(Server(version, kit, folder / "server", IN_HOST_FLAG)))
+        drive = stack.enter_context(closing(Drive(kit, folder, server=server.places)))
+        return InHost.run(server, drive, kit, folder)
+
+
+@pytest.mark.parametrize(("module", "name"), SCENARIOS, ids=[name for _, name in SCENARIOS])
+def test_in_vscode(drive: Drive, module: str, name: str, tmp_path: Path) -> None:
+    drive.play(module, name, tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for _, name in IN_HOST])
+def test_in_the_extension_host(in_host: InHost, name: str) -> None:
+    in_host.verify(name)

@@ -1,0 +1,136 @@
+/** What a scenario plays on: workspaces, windows of one server of VS Code, and a model. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { daemons, hosts } from "./processes.mjs";
+import { until } from "./until.mjs";
+import { Window } from "./window.mjs";
+
+export class Stage {
+  #windows = [];
+  #said = [];
+
+  /** `house`: {browser, server: {url, pid, data, config}, model, modelUrl, axe}; `folder` is this scenario's own. */
+  constructor(house, folder) {
+    this.#house = house;
+    this.folder = folder;
+    this.model = house.model;
+    mkdirSync(join(folder, "workspace"), { recursive: true });
+    this.configure({});
+  }
+
+  #house;
+
+  /** Writes agentd's configuration; daemons that start from now on read it. */
+  configure({ model = "live/live", mode = "ask", trusted = [], more = "" }) {
+    const { config } = this.#house.server;
+    writeFileSync(config, [
+      ...(model ? [`model = ${JSON.stringify(model)}`] : []),
+      `mode = ${JSON.stringify(mode)}`,
+      `trusted = ${JSON.stringify(trusted)}`,
+      more,
+      "[providers.live]",
+      'api = "openai-chat"',
+      `base_url = ${JSON.stringify(this.#house.modelUrl)}`,
+      "[providers.live.models.live]",
+      "context_window = 100000",
+      "",
+    ].join("\n"));
+  }
+
+  /** A script of the scripted provider; gives the name of the model that plays it. */
+  script(name, responses) {
+    const path = join(this.folder, `${name}.json`);
+    writeFileSync(path, JSON.stringify(responses));
+    return `scripted/${path}`;
+  }
+
+  /** The path of something in the workspace. */
+  path(...parts) {
+    return join(this.folder, "workspace", ...parts);
+  }
+
+  read(...parts) {
+    return readFileSync(this.path(...parts), "utf8");
+  }
+
+  write(files) {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(this.path(name)), { recursive: true });
+      writeFileSync(this.path(name), text);
+    }
+  }
+
+  /**
+   * Opens a window on the workspace, with these files in it and these settings of the user. With `trusted` the
+   * question of trust is not asked; without, VS Code opens in Restricted Mode. `workspace` names another folder or
+   * a .code-workspace file, `machine` are settings of the machine for this scenario.
+   */
+  async open({ files = {}, settings = {}, trusted = true, workspace = this.path(), machine = {} } = {}) {
+    this.write(files);
+    this.#setMachine(machine);
+    writeFileSync(join(this.#house.server.data, "User", "settings.json"), JSON.stringify({
+      "security.workspace.trust.enabled": !trusted,
+      "security.workspace.trust.startupPrompt": "never",
+      ...settings,
+    }));
+    const kind = workspace.endsWith(".code-workspace") ? "workspace" : "folder";
+    const url = `${this.#house.server.url}?${kind}=${encodeURIComponent(workspace)}`;
+    const page = await this.#house.browser.newPage();
+    page.on("console", (message) => this.#said.push(`${message.type()}: ${message.text()}`));
+    page.on("pageerror", (error) => this.#said.push(`error: ${error.stack}`));
+    page.on("dialog", (dialog) => dialog.accept().catch(() => undefined));
+    const window = new Window(page, url, this.#house.axe);
+    this.#windows.push(window);
+    await window.load();
+    return window;
+  }
+
+  #machine = null;
+
+  #setMachine(settings) {
+    const path = join(this.#house.server.data, "Machine", "settings.json");
+    this.#machine ??= readFileSync(path, "utf8");
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(this.#machine), ...settings }));
+  }
+
+  /** The command line of the agentd under test. */
+  command() {
+    return JSON.parse(readFileSync(join(this.#house.server.data, "Machine", "settings.json"), "utf8"))["agentd.command"];
+  }
+
+  /** All that VS Code's extension hosts have logged of agentd. */
+  logs() {
+    const folder = join(this.#house.server.data, "logs");
+    return readdirSync(folder, { recursive: true }).filter((name) => name.endsWith("agentd.log"))
+      .map((name) => readFileSync(join(folder, name), "utf8")).join("");
+  }
+
+  /** The processes of agentd that windows have started. */
+  daemons() {
+    return daemons(this.#house.server.pid).map((each) => each.pid);
+  }
+
+  /** Keeps a picture of each window and all that was said for somebody who looks for a fault. */
+  async keep() {
+    for (const [number, { page }] of this.#windows.entries()) {
+      await page.screenshot({ path: join(this.folder, `window-${number + 1}.png`), timeout: 5000 }).catch((error) =>
+        this.#said.push(`no picture: ${error.message}`));
+    }
+    writeFileSync(join(this.folder, "console.log"), this.#said.join("\n"));
+  }
+
+  /** Closes all windows and waits until nothing of them runs any more. */
+  async clear() {
+    for (const { page } of this.#windows.filter((one) => !one.page.isClosed())) {
+      await page.goto("about:blank"); // a window that is left says so to its server; one in the background may not
+      await page.close();
+    }
+    this.model.reset();
+    if (this.#machine !== null) this.#setMachine({});
+    const { pid } = this.#house.server;
+    await until("the extension hosts end with their windows",
+      () => hosts(pid).length === 0 && daemons(pid).length === 0,
+      { seen: () => JSON.stringify([...hosts(pid), ...daemons(pid)]) });
+    rmSync(join(this.folder, "scratch"), { recursive: true, force: true });
+  }
+}

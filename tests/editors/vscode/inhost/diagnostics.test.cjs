@@ -1,0 +1,39 @@
+const assert = require("node:assert/strict");
+const vscode = require("vscode");
+const { asked, call, opened, run, say, session, test, until } = require("./tests.cjs");
+
+const problem = (line, message) =>
+  Object.assign(new vscode.Diagnostic(new vscode.Range(line, 0, line, 3), message), { source: "checker" });
+
+async function withProblems(play) {
+  const collection = vscode.languages.createDiagnosticCollection("checker");
+  try {
+    await play(collection);
+  } finally {
+    collection.dispose();
+  }
+}
+
+test("the problems that VS Code shows reach the model", () => withProblems(async (collection) => {
+  const document = await opened("wrong.py", "one\ntwo\n");
+  collection.set(document.uri, [problem(1, "two is undefined")]);
+  const work = await session("full", call("diagnostics", {}), say("done"));
+  await run("agentd.prompt", "what is wrong?");
+  await until("the model is told", () => asked(work).length === 2);
+  assert.ok(asked(work)[1].includes("two is undefined"), asked(work)[1]);
+}));
+
+test("the model is told which problems its edit made and mended", () => withProblems(async (collection) => {
+  const document = await opened("checked.py", "one\ntwo\n");
+  const check = () => collection.set(document.uri,
+    [problem(1, document.getText().includes("TWO") ? "TWO is undefined" : "two is undefined")]);
+  check();
+  const listening = vscode.workspace.onDidChangeTextDocument((event) => event.document === document && check());
+  const input = { file_path: document.uri.fsPath };
+  const work = await session("full", call("read_file", input),
+    call("edit_file", { ...input, old_string: "two", new_string: "TWO" }), say("done"));
+  await run("agentd.prompt", "shout");
+  await until("the model is told", () => asked(work).length === 3);
+  listening.dispose();
+  assert.ok(asked(work)[2].includes("TWO is undefined"), asked(work)[2]);
+}));

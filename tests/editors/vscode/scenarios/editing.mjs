@@ -1,0 +1,63 @@
+import { scenario } from "../driver/scenario.mjs";
+import { expect, until } from "../driver/until.mjs";
+
+const TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
+
+async function reads(stage, name) {
+  (await stage.model.asked()).calls("read_file", { file_path: name }).ends();
+}
+
+async function edits(stage, name, ...pairs) {
+  const edits = pairs.map(([old_string, new_string]) => ({ old_string, new_string }));
+  (await stage.model.asked()).calls("edit_file", { file_path: name, edits }).ends();
+}
+
+scenario("an edit shows in the unsaved editor, and its undo leaves what was typed", async (stage) => {
+  stage.configure({ mode: "edit", trusted: [stage.path()] });
+  const window = await stage.open({ files: { "a.txt": TEXT } });
+  const chat = await window.chat();
+  await window.openFile("a.txt");
+  await window.typeAt("a.txt", 1, " typed");
+  await chat.send("Shout.");
+  await reads(stage, "a.txt");
+  await edits(stage, "a.txt", ["three", "THREE"]);
+  (await stage.model.asked()).ends("It is louder.");
+  await chat.shows("It is louder.");
+  await window.shows("a.txt", "THREE");
+  await window.shows("a.txt", "one typed");
+  expect(stage.read("a.txt") === TEXT, "the file on disk was changed");
+  await window.undo("a.txt");
+  await window.shows("a.txt", "three");
+  await window.shows("a.txt", "one typed");
+});
+
+scenario("one of two changed places is reverted, the other stays", async (stage) => {
+  stage.configure({ mode: "edit", trusted: [stage.path()] });
+  const window = await stage.open({ files: { "a.txt": TEXT } });
+  const chat = await window.chat();
+  await window.openFile("a.txt");
+  await chat.send("Shout.");
+  await reads(stage, "a.txt");
+  await edits(stage, "a.txt", ["two", "TWO"], ["nine", "NINE"]);
+  (await stage.model.asked()).ends("It is louder.");
+  await chat.idle();
+  await window.shows("a.txt", "NINE");
+  await window.cursorAt("a.txt", 2);
+  await window.command("agentd: Revert the Change at the Cursor");
+  await window.shows("a.txt", "two");
+  await window.shows("a.txt", "NINE");
+});
+
+scenario("what a prompt did is taken back as a whole", async (stage) => {
+  stage.configure({ mode: "edit", trusted: [stage.path()] });
+  const window = await stage.open({ files: { "a.txt": TEXT } });
+  const chat = await window.chat();
+  await chat.send("Shout.");
+  await reads(stage, "a.txt");
+  await edits(stage, "a.txt", ["two", "TWO"]);
+  (await stage.model.asked()).ends("It is louder.");
+  await chat.idle();
+  await until("the file is changed", () => stage.read("a.txt").includes("TWO"));
+  await window.command("agentd: Take the Last Prompt Back");
+  await until("the file is as it was", () => stage.read("a.txt") === TEXT);
+});
