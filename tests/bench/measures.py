@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from model_server import DELTA_CHARACTERS, play_text, play_tools
-from subject import Command, Frame, Subject, notification, request
+from subject import Command, Frame, LineSubject, Subject, line, notification, request
 
 LATER_PROMPTS = 10
 PACED_DELTAS = 200
@@ -20,6 +20,8 @@ MEASURES = {
     "first_event": "spawn to first event of a first prompt, ms",
     "first_delta": "spawn to first delta of a first prompt, ms",
     "start_cpu": "CPU until then, ms",
+    "acp_initialize": "spawn to `initialize` answered, `agentd acp`, ms",
+    "acp_session": "spawn to first session of `agentd acp`, ms",
     "scripted_initialize": "spawn to `initialize` answered, scripted model, ms",
     "scripted_first_event": "spawn to first event of a first prompt, scripted model, ms",
     "scripted_first_delta": "spawn to first delta of a first prompt, scripted model, ms",
@@ -70,6 +72,17 @@ def cold_start(command: Command, cwd: Path, prefix: str = "") -> Iterator[Value]
         subject.until_answered(2)
         for name, frame in (("initialize", answered), ("first_event", started), ("first_delta", said)):
             yield prefix + name, (frame.at - subject.spawned) / 1e6
+
+
+def cold_start_of_acp(command: Command, cwd: Path) -> Iterator[Value]:
+    """A client of ACP that writes `initialize` and has a session made at once."""
+    with LineSubject(command, cwd) as subject:
+        subject.write(
+            line(1, "initialize", {"protocolVersion": 1})
+            + line(2, "session/new", {"cwd": str(cwd), "mcpServers": []})
+        )
+        for name, message_id in (("acp_initialize", 1), ("acp_session", 2)):
+            yield name, (subject.until_answered(message_id)[-1].at - subject.spawned) / 1e6
 
 
 def warm(command: Command, cwd: Path) -> Iterator[Value]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from file_work import of_agentd, of_bare_python
-from measures import MEASURES, Value, cold_start, warm
+from measures import MEASURES, Value, cold_start, cold_start_of_acp, warm
 from model_server import FILE_TO_READ
 from subject import Command
 
@@ -55,10 +55,11 @@ def _model_server() -> Iterator[int]:
 
 def _measure(folder: Path, port: int, cold: int, warm_rounds: int, samples: Samples) -> None:
     """Rounds in which each has its turn, so that a noisy minute is everyone's. The first only warms up."""
-    agentd, scripted, relays = _subjects(folder, port)
+    agentd, scripted, acp, relays = _subjects(folder, port)
     for number in range(cold + 1):
         values = [(AGENTD, cold_start(agentd, _workspace(folder)))]
         values += [(AGENTD, cold_start(scripted, _workspace(folder), "scripted_"))]
+        values += [(AGENTD, cold_start_of_acp(acp, _workspace(folder)))]
         values += [(relay.name, cold_start(relay, _workspace(folder))) for relay in relays]
         values += [(PASS, _spawn_and_end())]
         _take(values, samples if number else None, f"cold start {number} of {cold}")
@@ -68,8 +69,8 @@ def _measure(folder: Path, port: int, cold: int, warm_rounds: int, samples: Samp
         _take(values, samples, f"warm round {number + 1} of {warm_rounds}")
 
 
-def _subjects(folder: Path, port: int) -> tuple[Command, Command, tuple[Command, ...]]:
-    """agentd with the model server, agentd with a script, and the relays."""
+def _subjects(folder: Path, port: int) -> tuple[Command, Command, Command, tuple[Command, ...]]:
+    """agentd with the model server, agentd with a script, `agentd acp`, and the relays."""
     config = folder / "config.toml"
     config.write_text(
         'model = "bench/bench"\n[providers.bench]\napi = "openai-chat"\n'
@@ -82,6 +83,7 @@ def _subjects(folder: Path, port: int) -> tuple[Command, Command, tuple[Command,
     return (
         Command(AGENTD, command, place),
         Command(AGENTD, command, {**place, "AGENTD_MODEL": f"scripted/{script}"}),
+        Command(AGENTD, [*command, "acp"], place),
         (
             Command(BARE, [sys.executable, str(HERE / "bare_relay.py"), str(port)]),
             Command(HTTPX, [sys.executable, str(HERE / "httpx_relay.py"), str(port)]),
@@ -103,6 +105,8 @@ def _spawn_and_end() -> Iterator[Value]:
     for name in ("initialize", "first_event", "first_delta"):
         yield name, taken
         yield "scripted_" + name, taken
+    for name in ("acp_initialize", "acp_session"):
+        yield name, taken
 
 
 def _take(values: Iterable[tuple[str, Iterable[Value]]], samples: Samples | None, what: str) -> None:
@@ -120,6 +124,8 @@ def _print(samples: Samples) -> None:
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} CPUs, load {load}")
     print(f"{'':<62}{'min':>9}{'median':>9}{'max':>9}{'agentd is':>12}")
     for name, title in MEASURES.items():
+        if not samples[name]:
+            continue  # no round of it was wished
         print(title)
         of_agentd = statistics.median(samples[name][AGENTD])
         for subject in (AGENTD, PASS, BARE, HTTPX, PLAIN):

@@ -122,6 +122,10 @@ class Subject:
         if not data:
             raise RuntimeError(f"stdout ended; {self._complaint()}")
         self._buffer += data
+        self._cut(now)
+
+    def _cut(self, now: int) -> None:
+        """Take the messages out of what was read."""
         start = 0
         while (header := _HEADER.match(self._buffer, start)) is not None:
             end = header.end() + int(header[1])
@@ -148,6 +152,22 @@ class Subject:
         """Resident memory in MB (10^6 bytes)."""
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class LineSubject(Subject):
+    """A process that speaks a line for each message."""
+
+    def _cut(self, now: int) -> None:
+        *lines, rest = bytes(self._buffer).split(b"\n")
+        self._read += [Frame(now, line) for line in lines]
+        self._buffer = bytearray(rest)
+
+
+def line(message_id: int, method: str, params: Any) -> bytes:
+    """The line of a request."""
+    return (
+        json.dumps({"jsonrpc": "2.0", "id": message_id, "method": method, "params": params}).encode() + b"\n"
+    )
 
 
 def request(message_id: int, method: str, params: Any) -> bytes:
