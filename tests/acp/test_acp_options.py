@@ -1,5 +1,7 @@
 """Modes, options and commands over ACP."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +204,22 @@ def test_a_new_command_is_told_of_with_the_next_prompt(acp_home: AcpHome) -> Non
     (acp_home.path / "commands" / "later.md").write_text("Later.\n")
     agent.ask(session, "hi")
     agent.told(session, lambda update: "later" in str(update.get("availableCommands")))
+
+
+def test_the_commands_of_a_workspace_come_and_go_with_trust(acp_home: AcpHome) -> None:
+    folder = acp_home.workspace()
+    (folder / ".agentd" / "commands").mkdir(parents=True)
+    (folder / ".agentd" / "commands" / "ship.md").write_text("Ship it.\n")
+    agent = acp_home.begun(*[reply("Hello.")] * 2)
+    session = agent.new(folder)
+    agent.told(session, lambda update: update["sessionUpdate"] == "available_commands_update")
+    for verb, counts in (("add", True), ("remove", False)):
+        since = len(agent.messages)
+        command = [sys.executable, "-m", "agentd", "trust", verb, str(folder)]
+        subprocess.run(command, env=acp_home.environment(), capture_output=True, check=True, timeout=60)
+        agent.ask(session, verb)
+        told = agent.told(session, lambda update: "availableCommands" in update, since)
+        assert ("ship" in [each["name"] for each in told["availableCommands"]]) is counts
 
 
 def test_an_untrusted_workspace_asks_whatever_the_mode(acp_home: AcpHome) -> None:
