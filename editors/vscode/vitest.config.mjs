@@ -7,6 +7,8 @@ export default defineConfig({
   resolve: { alias: { vscode: fileURLToPath(new URL("test/host/vscode.ts", import.meta.url)) } },
   test: {
     include: ["test/**/*.test.{ts,tsx}"],
+    testTimeout: 60_000, // busy machines: a bound, nothing that is measured
+    hookTimeout: 120_000,
     // One Preact for the view and for what tests draw with.
     server: { deps: { inline: [/@testing-library/, /@preact\/signals/, /^preact/, /vscode-languageclient/] } },
   },
