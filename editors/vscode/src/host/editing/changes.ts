@@ -60,7 +60,9 @@ export class Changes implements vscode.Disposable {
   }
 
   forget(sessionId: string): void {
-    if (this.records.delete(sessionId)) this.soon();
+    if (!this.records.delete(sessionId)) return;
+    this.soon();
+    this.changed.fire(sessionId);
   }
 
   accept({ sessionId, promptId, uri }: Params<"accept">): void {
