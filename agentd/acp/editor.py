@@ -231,6 +231,10 @@ class SessionFiles:
         """ACP makes, renames and removes no files."""
         return False
 
+    def may_yet_remove(self, path: Path) -> bool:
+        """ACP makes, renames and removes no files."""
+        return False
+
     async def save(self, paths: Sequence[Path], wish: str | None = None) -> Saving:
         """ACP cannot have files saved: the user is asked to, where the client can show a form."""
         if not self.files.abilities.asks_by_form:

@@ -20,7 +20,6 @@ from agentd.agent.compaction import Compactor
 from agentd.agent.exchange import Exchange
 from agentd.agent.host import Engine, Host, NotJournaled
 from agentd.agent.tool_calls import (
-    ABORTED,
     ENDING_SECONDS,
     OUTPUT_LIMIT,
     LiveUpdates,
@@ -292,12 +291,13 @@ class Loop:
         start = describe(call, tool, context)
         await self._room()
         self._call = running = RunningCall(call, host.sources.monotonic(), output)
+        context = replace(context, made=running.take_made)
         await self._emit_now(start)
         await anyio.lowlevel.checkpoint()
         if cut:
             result = ToolResult.error(OUTPUT_LIMIT.format(name=call.name))
         else:
-            result = await execute(running, tool, context, start.title, host)
+            result = running.with_made(await execute(running, tool, context, start.title, host))
         await anyio.lowlevel.checkpoint_if_cancelled()
         running.result = result  # from here on it is what happened, even if a cancel comes first
         await self._room()
@@ -329,7 +329,7 @@ class Loop:
             await self._emit_owed()
         if self._call is not None:
             self.quiescent = self._call.quiescent
-            await self._tool_end(self._call, self._call.result or ToolResult.error(ABORTED))
+            await self._tool_end(self._call, self._call.cut())
         if not self.settled:
             await self._close_unanswered()
         if self._turn_open:

@@ -8,7 +8,7 @@ logged and dropped.
 import logging
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 from anyio import CancelScope, get_cancelled_exc_class
@@ -96,7 +96,8 @@ class RunningCall:
     """A tool call from its start event to its result.
 
     `started` is monotonic, in seconds; `patience` is how many seconds a cancelled tool is given to return;
-    `quiescent` is false once it had to be left behind.
+    `quiescent` is false once it had to be left behind. `made` is what the tool has done already, whatever
+    becomes of the call: a cancel takes no change back.
     """
 
     call: ToolCall
@@ -104,7 +105,22 @@ class RunningCall:
     output: LiveUpdates
     patience: float = field(default_factory=lambda: ABANDON_SECONDS)
     result: ToolResult | None = None
+    made: ToolResult | None = None
     quiescent: bool = True
+
+    def take_made(self, made: ToolResult) -> None:
+        """See `ToolContext.made`."""
+        self.made = made
+
+    def cut(self) -> ToolResult:
+        """Its result where it was cancelled."""
+        return self.result or self.made or ToolResult.error(ABORTED)
+
+    def with_made(self, result: ToolResult) -> ToolResult:
+        """What it came to in the end: a failure behind a change does not hide the change."""
+        if self.made is None or not result.is_error:
+            return result
+        return replace(self.made, content=(*self.made.content, *result.content))
 
 
 def describe(call: ToolCall, tool: Tool | None, context: ToolContext) -> ToolExecutionStart:

@@ -177,6 +177,10 @@ class ClientEditor:
             done = await self.operations.do(operation)
         return done
 
+    def may_yet_remove(self, path: Path) -> bool:
+        """Whether the editor was asked to remove the file, and may do so late."""
+        return self.operations.may_yet_remove(path)
+
     def end(self) -> None:
         """The daemon ends: wait for no edit any more."""
         self._has_ended = True

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 OPERATION_SECONDS = 2.0
 """How long an editor may take for an operation."""
+LATE_SECONDS = 60.0
+"""How long an editor that has not answered may still do it; one that hangs for longer its user ends."""
 _FOLLOW_SECONDS = 0.5
 """For its answer to what is seen to be done, and its word that the document is gone with the file."""
 
@@ -38,6 +40,7 @@ class FileOperations:
         self.creates = True
         """False for an editor whose creating cannot be trusted, whatever it announces."""
         self._asked: list[_Asked] = []
+        self._late: dict[Path, float] = {}  # until when a file may be removed that the editor left unanswered
         self._is_mute = False
         self._has_ended = False
 
@@ -74,7 +77,18 @@ class FileOperations:
             self._asked.remove(asked)
         # It is not given the time for each file of a prompt when it does not answer at all.
         self._is_mute = not done and not asked.has_answered
+        if self._is_mute and operation.kind != "create":
+            self._late[operation.path] = anyio.current_time() + LATE_SECONDS
         return done or await anyio.to_thread.run_sync(_is_done, operation)
+
+    def may_yet_remove(self, path: Path) -> bool:
+        """Whether the editor was asked to remove or rename this file, and may do it late.
+
+        `ignoreIfNotExists` makes that harmless as long as nothing new has its name.
+        """
+        now = anyio.current_time()
+        self._late = {each: until for each, until in self._late.items() if until > now}
+        return path in self._late
 
     def end(self) -> None:
         """The daemon ends: wait for nothing any more."""

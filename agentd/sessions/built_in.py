@@ -176,9 +176,8 @@ class BuiltIn:
     async def _undo(self) -> str:
         """Bring back the files of the last prompt that has changed any which are not back yet."""
         place = self._ground
-        rewinding = Rewinding(
-            place.root, self._log, self._house, place.checkpoints, place.seen, by=self._prompt_id
-        )
+        more = (place.checkpoints, place.seen, place.shell.background)
+        rewinding = Rewinding(place.root, self._log, self._house, *more, by=self._prompt_id)
         changes = await anyio.to_thread.run_sync(place.checkpoints.changes)
         changed = {change.origin for change in changes if not change.is_rewind}
         state = self._log.state

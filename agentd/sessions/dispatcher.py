@@ -332,7 +332,8 @@ class Dispatcher:
         await self._until_at_rest("it could be rewound")
         async with self._rewinding:
             ground = self._ground
-            rewinding = Rewinding(self.root, self._log, self._house, ground.checkpoints, ground.seen)
+            more = (ground.checkpoints, ground.seen, ground.shell.background)
+            rewinding = Rewinding(self.root, self._log, self._house, *more)
             return await rewinding.run(params)
 
     async def _after_compacting(self, compacting: Compacting) -> None:

@@ -24,6 +24,7 @@ from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.state import Rewound, SessionState
 from agentd.tools.diff import action_of
 from agentd.workspace import restoring
+from agentd.workspace.background import Background
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, Parts
 from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
@@ -83,14 +84,16 @@ class Rewinding:
         house: House,
         checkpoints: Checkpoints,
         seen: SeenFiles,
+        background: Background,
         by: str | None = None,
     ) -> None:
-        """`by` is the prompt that wants it, which has not begun yet."""
+        """`background` are the session's commands; `by` is the prompt that wants it, which has not begun."""
         self._root = root
         self._log = log
         self._house = house
         self._checkpoints = checkpoints
         self._seen = seen
+        self._background = background
         self._own = {"rewoundBy": by} if by is not None else {}
 
     async def run(self, params: SessionRewindParams) -> SessionRewindResult:
@@ -180,7 +183,7 @@ class Rewinding:
         """Bring files back; those that go and are open go in the editor, as far as it does that."""
         await anyio.to_thread.run_sync(restoring.begin, self._checkpoints, rewind_id, steps)
         try:
-            await remove_in_editor(self._house.editor, steps)
+            await remove_in_editor(self._house.editor, steps, is_alone=not self._background.running)
         except (WorkspaceError, OSError):
             await anyio.to_thread.run_sync(self._take_back, rewind_id, steps)
             raise

@@ -144,6 +144,10 @@ class RunChild(Protocol):
         ...
 
 
+def _untold(result: ToolResult) -> None:
+    """Nobody waits for what is done already."""
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """What a tool may use. One per tool call.
@@ -153,7 +157,8 @@ class ToolContext:
     inherit. `write_notes` tell a later daemon where writes of this one may have left something. `checkpoint`
     keeps what a file is before it is changed. `checkers` are programs of the user's that find what is wrong.
     `show_findings` shows what a review found, in place of what the session has shown before; it gives False
-    where no editor shows it.
+    where no editor shows it. `made` is told the result of a change as soon as it is made: that is how the
+    call ends where it is cancelled, or fails, at what comes behind the change.
     `model` is the one that reads the result, `skills` are those that it can load. `run_child` runs child
     sessions; None where there can be none.
     """
@@ -170,6 +175,7 @@ class ToolContext:
     checkpoint: Checkpoint = field(default_factory=NoCheckpoint)
     checkers: tuple[Checker, ...] = ()
     show_findings: Callable[[Sequence[Finding]], bool] = _unseen
+    made: Callable[[ToolResult], None] = _untold
     model: Model | None = None
     skills: tuple[Skill, ...] = ()
     run_child: RunChild | None = None

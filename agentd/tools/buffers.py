@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from anyio import CancelScope
+
 from agentd.tools.base import ToolContext, ToolResult
 from agentd.tools.keeping import kept
 from agentd.tools.read_file import render
@@ -69,8 +71,9 @@ async def _made(context: ToolContext, place: Place, wanted: BufferChange) -> App
         # Its line ends may be the editor's own, and what it has now is what can be brought back.
         really = wanted.held.saved(outcome.text)
     if really != after and snapshot is not None:
-        async with kept(context, place, Snapshot(after, snapshot.status), really):
-            pass
+        with CancelScope(shield=True):
+            async with kept(context, place, Snapshot(after, snapshot.status), really):
+                pass
     context.seen.note(place.path, digest(really))
     return outcome
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio.to_thread
+from anyio import CancelScope
 
 from agentd.protocol.messages import EditDetails, EditSubject, FileChange
 from agentd.tools.base import Action, ToolContext, ToolResult
@@ -17,7 +18,7 @@ from agentd.tools.buffers import BufferChange, change_buffer
 from agentd.tools.checks import EditChecks
 from agentd.tools.diff import file_change
 from agentd.tools.keeping import kept
-from agentd.tools.targets import holds_secrets, in_thread
+from agentd.tools.targets import check_not_late, holds_secrets, in_thread, is_left_to_editor
 from agentd.workspace import files
 from agentd.workspace.alone import alone
 from agentd.workspace.editor import FileOperation
@@ -94,6 +95,7 @@ class _PreparedChange:
         for _ in range(_ATTEMPTS):
             before = await self.checks.before(context, place, await held(context.editor, place))
             now = await held(context.editor, place)  # which the look before may have taken a while for
+            check_not_late(context, place)
             if now.document is None:
                 done, told = await self._on_disk(now), None
             else:
@@ -108,13 +110,15 @@ class _PreparedChange:
                     return told
             if done.after == done.before.data:
                 return _unchanged(place)
+            said = told.said if told else _told(place, done)
+            context.made(ToolResult.text(said, _details(done)))  # whatever becomes of the look behind it
             more = await self.checks.after(context, place, before, done.after)
-            return ToolResult.text((told.said if told else _told(place, done)) + more, _details(done))
+            return ToolResult.text(said + more, _details(done))
         raise files.stale(place)
 
     async def _on_disk(self, now: Held) -> _Prepared:
         context, place = self.context, self.place
-        if now.snapshot is None and context.editor.can_do("create"):
+        if now.snapshot is None and is_left_to_editor(context, "create"):
             return await _create(context, place, self._fitted)
         # Not left alone when cancelled: a write that goes on after its call has ended would surprise.
         return await anyio.to_thread.run_sync(partial(_write, place, self._fitted, context))
@@ -154,10 +158,12 @@ async def _create(context: ToolContext, place: Place, fitted: Callable[[Held], _
         done = await in_thread(lambda: fitted(on_disk(place)))
         label = f"agentd: {_told(place, done).rstrip('.')}"
         async with kept(context, place, done.before.snapshot, done.after):
-            if done.before.snapshot is None:
-                await anyio.to_thread.run_sync(files.make_folders, place)  # not all editors do
-                await context.editor.do(FileOperation("create", place.path, label))
-            await anyio.to_thread.run_sync(partial(_fill, place, done, context))
+            # Not left alone when cancelled, which would leave an empty file.
+            with CancelScope(shield=True):
+                if done.before.snapshot is None:
+                    await anyio.to_thread.run_sync(files.make_folders, place)  # not all editors do
+                    await context.editor.do(FileOperation("create", place.path, label))
+                await anyio.to_thread.run_sync(partial(_fill, place, done, context))
         context.seen.note(place.path, digest(done.after))
     return done
 

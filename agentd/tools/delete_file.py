@@ -41,7 +41,7 @@ class DeleteFile:
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """Shows what would be lost."""
         try:
-            place = await named_file(context, arguments["file_path"])
+            place = await named_file(context, arguments["file_path"], "rm -r")
             data = await content_of(context, place)
             await in_thread(_check, place, data, context)
             change = await in_thread(told_change, place, data, None)
@@ -55,7 +55,9 @@ class DeleteFile:
             except WorkspaceError as error:
                 return ToolResult.error(str(error))
             lines = f" ({change.deletions} line{'' if change.deletions == 1 else 's'})" if data else ""
-            return ToolResult.text(f"Deleted {place.shown}{lines}.", EditDetails(files=(change,)))
+            made = ToolResult.text(f"Deleted {place.shown}{lines}.", EditDetails(files=(change,)))
+            context.made(made)
+            return made
 
         guarded = await in_thread(is_guarded, place)
         subject = EditSubject(uri=place.uri, patch=change.patch)

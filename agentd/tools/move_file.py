@@ -47,7 +47,7 @@ class MoveFile:
     async def prepare(self, arguments: dict[str, Any], context: ToolContext) -> Action:
         """Finds both places."""
         try:
-            place = await named_file(context, arguments["file_path"])
+            place = await named_file(context, arguments["file_path"], "mv")
             await content_of(context, place)  # which is a file, and one that can be read
             files.check_writable(place, (await in_thread(files.read, place)).status)
             target = await free_place(context, arguments["new_path"])
@@ -62,7 +62,9 @@ class MoveFile:
             except WorkspaceError as error:
                 return ToolResult.error(str(error))
             changes = (_change(place, "deleted", patch), _change(target, "created", ""))
-            return ToolResult.text(f"Moved {place.shown} to {target.shown}.", EditDetails(files=changes))
+            made = ToolResult.text(f"Moved {place.shown} to {target.shown}.", EditDetails(files=changes))
+            context.made(made)
+            return made
 
         secret = holds_secrets(place) or holds_secrets(target)
         guarded = await in_thread(is_guarded, place) or await in_thread(is_guarded, target)

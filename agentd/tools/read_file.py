@@ -75,8 +75,9 @@ class ReadFile:
         offset = max(0, int(argument(arguments, "offset", 0)))
         limit = max(0, int(argument(arguments, "limit", _LINES)))
         given: str = arguments["file_path"]
-        if (document := await context.editor.other(given)) is not None:
-            secret = is_untitled(given) and holds_secrets(untitled(context.root, given))
+        # Documents of other kinds are settings, output and the like, which are not ours to read.
+        if is_untitled(given) and (document := await context.editor.other(given)) is not None:
+            secret = holds_secrets(untitled(context.root, given))
             run = partial(_read_other, context, given, offset, limit)
             return Action(run, ReadSubject(uri=document.uri), secret=secret)
         try:
@@ -89,14 +90,13 @@ class ReadFile:
 
 
 async def _read_other(context: ToolContext, given: str, offset: int, limit: int) -> ToolResult:
-    """A document that is no file. Only one that is to become one can be changed once it is read."""
+    """A document that is no file yet."""
     document = await context.editor.other(given)
     if document is None:
         return ToolResult.error(str(not_open(given, ())))
     lines = lines_of(visible(document.text))
     page = render(given, lines, offset, limit, note=_NO_FILE)
-    if is_untitled(given):
-        context.seen.note(untitled(context.root, given).path, digest(as_saved(None, document).encode()))
+    context.seen.note(untitled(context.root, given).path, digest(as_saved(None, document).encode()))
     details = ReadDetails(uri=document.uri, start_line=page.start, end_line=page.end, total_lines=len(lines))
     return ToolResult.text(page.text, details)
 

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from agentd.protocol.messages import Location
 from agentd.tools.base import Action, Description, ToolContext, ToolResult
-from agentd.workspace.editor import OpenDocument
+from agentd.workspace.editor import OpenDocument, OperationKind
 from agentd.workspace.names import Found, MissingFile, find
 from agentd.workspace.paths import PathError, Place, WorkspaceError, lexical_uri, resolve, shown
 from agentd.workspace.secrets import is_secret
@@ -84,6 +84,25 @@ async def unsaved(context: ToolContext, place: Place) -> OpenDocument | None:
     """
     document = await context.editor.document(place.path)
     return document if document is not None and document.dirty else None
+
+
+def is_left_to_editor(context: ToolContext, kind: OperationKind) -> bool:
+    """Whether the editor is to do such an operation.
+
+    It goes by names, while a command in the background could put a link in the place of a folder that was
+    looked at; so what is done beside one is done on the disk, where no link is followed.
+    """
+    return not context.shell.background.running and context.editor.can_do(kind)
+
+
+def check_not_late(context: ToolContext, place: Place) -> None:
+    """Refuse to put a file where the editor may yet remove one. Raises WorkspaceError."""
+    if context.editor.may_yet_remove(place.path):
+        raise WorkspaceError(
+            "stale",
+            f"The user's editor was asked to remove '{place.shown}', has not answered, and may do it yet, so "
+            "nothing new is put there for a minute. Use another name, or ask the user.",
+        )
 
 
 def holds_secrets(place: Place) -> bool:

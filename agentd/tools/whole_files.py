@@ -7,16 +7,26 @@ that a rewind finds one change however it was made.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 
+import anyio.lowlevel
 import anyio.to_thread
+from anyio import CancelScope
 
 from agentd.protocol.messages import FileChange
 from agentd.tools.base import ToolContext
 from agentd.tools.diff import file_change
 from agentd.tools.keeping import kept
-from agentd.tools.targets import in_thread, locate, place_of, unsaved
+from agentd.tools.targets import (
+    check_not_late,
+    in_thread,
+    is_left_to_editor,
+    locate,
+    place_of,
+    unsaved,
+)
 from agentd.workspace import files
 from agentd.workspace.alone import alone
 from agentd.workspace.editor import FileOperation
@@ -29,13 +39,19 @@ from agentd.workspace.text import BinaryContent, decode
 from agentd.workspace.untitled import Untitled, is_untitled
 
 
-async def named_file(context: ToolContext, given: str) -> Place:
-    """The file that is meant: a plain file on the disk, named by its own name. Raises WorkspaceError."""
+async def named_file(context: ToolContext, given: str, command: str) -> Place:
+    """The file that is meant: a plain file on the disk, named by its own name.
+
+    `command` does to a folder what is meant to be done. Raises WorkspaceError.
+    """
     place = (await locate(context, given)).place
     if isinstance(place, Untitled):
         reason = f"'{place.shown}' is no file yet. Use edit_file and write_file, or ask the user to close it."
         raise WorkspaceError("not_a_file", reason)
     await in_thread(_check_no_link, context, given)
+    if await in_thread(os.path.isdir, place.path):
+        reason = f"'{place.shown}' is a folder, and this tool takes one file. Use bash with {command}."
+        raise WorkspaceError("not_a_file", reason)
     return place
 
 
@@ -60,6 +76,7 @@ def _check_no_link(context: ToolContext, given: str) -> None:
 
 
 async def _check_free(context: ToolContext, place: Place) -> None:
+    check_not_late(context, place)
     if await in_thread(os.path.isdir, place.path):
         raise WorkspaceError(
             "stale", f"'{place.shown}' is a folder. Give the whole new name, as '{place.shown}/name'."
@@ -106,7 +123,7 @@ def _unsaved(place: Place, what: str, why: str = "") -> WorkspaceError:
 
 async def remove(context: ToolContext, place: Place, approved: bytes, label: str) -> None:
     """Remove the file, which has this content still. Raises WorkspaceError; then it is there."""
-    async with alone(place.path):
+    async with _at_once(place):
         snapshot = await _as_approved(context, place, approved, "deleted")
         async with kept(context, place, snapshot, None):
             if not await _in_editor(context, FileOperation("delete", place.path, label)):
@@ -122,9 +139,18 @@ def _remove(context: ToolContext, place: Place, snapshot: Snapshot) -> None:
             return
 
 
+@asynccontextmanager
+async def _at_once(*places: Place) -> AsyncIterator[None]:
+    """Do it alone, and whole: a cancel that comes once it has begun waits for it."""
+    async with alone(*(place.path for place in places)):
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        with CancelScope(shield=True):
+            yield
+
+
 async def move(context: ToolContext, place: Place, target: Place, label: str) -> None:
     """Give the file another name. Raises WorkspaceError; then it has its old one."""
-    async with alone(place.path, target.path):
+    async with _at_once(place, target):
         snapshot = await _as_approved(context, place, None, "moved")
         await _check_free(context, target)
         is_seen = context.seen.is_current(place.path, snapshot.data)
@@ -170,7 +196,7 @@ async def _as_approved(context: ToolContext, place: Place, approved: bytes | Non
 
 async def _can_be_left_to_editor(context: ToolContext, operation: FileOperation) -> bool:
     is_open = await context.editor.document(operation.path) is not None
-    return is_open and context.editor.can_do(operation.kind)
+    return is_open and is_left_to_editor(context, operation.kind)
 
 
 async def _in_editor(context: ToolContext, operation: FileOperation) -> bool:

@@ -172,6 +172,10 @@ class Editor(Protocol):
         """
         ...
 
+    def may_yet_remove(self, path: Path) -> bool:
+        """Whether the editor was asked to remove the file or to rename it, and may do so late."""
+        ...
+
     async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:
         """What is known to be wrong in these files, or in all; None where the editor never tells."""
         ...
@@ -227,6 +231,10 @@ class Disk:
 
     async def do(self, operation: FileOperation) -> bool:
         """There is nobody to do it."""
+        return False
+
+    def may_yet_remove(self, path: Path) -> bool:
+        """Nobody was asked."""
         return False
 
     async def diagnostics(self, paths: Sequence[Path] | None = None) -> Known | None:

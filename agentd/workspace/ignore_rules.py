@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agentd.workspace.brackets import rewritten
+
 Parts = tuple[str, ...]
 
 # What pathspec makes of "*" and of "*/".
@@ -155,8 +157,9 @@ def _parsed(line: str) -> _Rule | None:
     line = _bytewise(line.removesuffix("\r"))
     inner_folders = line.rstrip().endswith("/**/")  # pathspec takes the folder itself for one of them
     try:
+        line = rewritten(line)
         (pattern,) = GitIgnoreSpec.from_lines([line.rstrip()[:-1] if inner_folders else line]).patterns
-    except (ValueError, re.error):  # such as a range from z to a
+    except (ValueError, re.error):
         return None
     if pattern.include is None or pattern.regex is None:
         return None

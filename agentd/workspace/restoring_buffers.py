@@ -109,11 +109,12 @@ def _plan(
     return BufferStep(place, found.snapshot, to and FileState(to.digest), 0, conflict, found, text)
 
 
-async def remove_in_editor(editor: Editor, steps: Sequence[Restoration]) -> None:
+async def remove_in_editor(editor: Editor, steps: Sequence[Restoration], *, is_alone: bool = True) -> None:
     """Have files that a rewind takes away, and that are open, removed in the editor, or renamed back there.
 
-    What it does not do is left for the disk. Raises WorkspaceError where the disk would not do: for an
-    unsaved version of the file.
+    What it does not do is left for the disk, and where it `is_alone` no more: the editor goes by names, and a
+    command beside it could put a link in the place of a folder. Raises WorkspaceError where the disk would
+    not do: for an unsaved version of the file.
     """
     came_from = {
         step.to.digest: step.place
@@ -124,6 +125,8 @@ async def remove_in_editor(editor: Editor, steps: Sequence[Restoration]) -> None
         if step.to is not None or await editor.document(step.place.path) is None:
             continue
         state, is_unsaved = state_of(step.now), isinstance(step, BufferStep)
+        if not is_alone and not is_unsaved:
+            continue
         source = came_from.pop(state.digest, None) if state is not None and not is_unsaved else None
         async with alone(step.place.path, *([source.path] if source is not None else [])):
             if not is_unsaved and not same_content(await _on_disk(step.place), state):

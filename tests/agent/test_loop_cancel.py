@@ -413,3 +413,34 @@ async def test_a_tool_that_does_not_heed_the_cancel_while_it_prepares_is_left_be
     assert late == []
     assert host.results == [("a", ABORTED, True)]
     assert tool.ran == []
+
+
+# --- what is made stays made ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["waits", "returns"])
+async def test_what_a_tool_has_made_when_it_is_cancelled_is_its_result(end: str) -> None:
+    async def makes(arguments: Any, context: Any) -> ToolResult:
+        context.made(ToolResult.text("made"))
+        loop.cancel()
+        if end == "waits":
+            await anyio.sleep_forever()
+        return ToolResult.text("made, and looked at")
+
+    host = MemoryHost(calls(("a", "echo", "{}")), tools=[FakeTool(run=makes)])
+    loop = host.loop()
+    assert (await host.play(loop)).stop_reason == "aborted"
+    assert host.results == [("a", "made", False)]
+    assert_whole_run(host.events)
+
+
+async def test_a_tool_that_fails_behind_what_it_has_made_does_not_hide_it() -> None:
+    async def makes(arguments: Any, context: Any) -> ToolResult:
+        context.made(ToolResult.text("made"))
+        raise ValueError("no look")
+
+    host = MemoryHost(calls(("a", "echo", "{}")), text("ok"), tools=[FakeTool(run=makes)])
+    await host.play(host.loop())
+    (result,) = [m for m in host.messages if isinstance(m, ToolResultMessage)]
+    said = [block.text for block in result.content if isinstance(block, TextContent)]
+    assert (said, result.is_error) == (["made", 'Tool "echo" failed: no look'], False)

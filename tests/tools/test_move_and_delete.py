@@ -101,7 +101,9 @@ async def test_links_and_folders_are_refused(calls: Calls, tool: str) -> None:
     await read(calls, "link")
     more = {"new_path": "b.txt"} if tool == "move_file" else {}
     assert "is a link" in await calls.error(tool, file_path="link", **more)
-    assert "is a directory" in await calls.error(tool, file_path="sub", **more)
+    way = "mv" if tool == "move_file" else "rm -r"
+    said = f"'sub' is a folder, and this tool takes one file. Use bash with {way}."
+    assert await calls.error(tool, file_path="sub", **more) == said
     assert "File not found" in await calls.error(tool, file_path="nothing", **more)
     assert names(calls.root) == ["a.txt", "link"]
 

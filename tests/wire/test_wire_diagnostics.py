@@ -125,6 +125,27 @@ def test_a_client_that_can_be_asked_is_asked(asked: Daemon, shared_home: Home) -
         ]
 
 
+def test_an_edit_is_told_though_its_prompt_is_cancelled_before_its_diagnostics_come(
+    asked: Daemon, shared_home: Home
+) -> None:
+    with SimulatedEditor(asked, shared_home, TEXT) as editor:
+        chat = editor.chat(READ, replace("two", "2"))
+        prompt = chat.start()
+
+        def is_asked(message: Json, timeout: int) -> bool:
+            is_it = message.get("method") == "agentd/diagnostics/get"
+            return is_it and message["params"] == {"uris": [editor.uri], "timeoutMs": timeout}
+
+        before = asked.wait(lambda message: is_asked(message, 500))
+        asked.answer(before, {"items": [{"uri": editor.uri, "version": 0, "diagnostics": [OLD]}]})
+        asked.wait(lambda message: is_asked(message, 1500))
+        chat.cancel()
+        assert chat.result(prompt)["stopReason"] == "aborted"
+        assert results_of(chat)[1].startswith("Edited a.txt (1 replacement, +1 -1).")
+        assert [each["uri"] for each in chat.event("files_changed")["files"]] == [editor.uri]
+        assert editor.text == TEXT.replace("two", "2")
+
+
 @pytest.mark.parametrize("answer", [None, {}, {"items": [{"uri": 1}]}, {"items": []}])
 def test_an_answer_that_is_none_does_no_harm(asked: Daemon, shared_home: Home, answer: Json | None) -> None:
     with SimulatedEditor(asked, shared_home, TEXT) as editor:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from wire.chat import Chat
 from wire.editing import READ, replace, results_of
 from wire.editing import write as write_open
 from wire.harness import OPTIONS, Daemon, Json
@@ -20,7 +21,7 @@ from wire.operating import (
     refused_with_an_error,
 )
 from wire.rewinding import Author, bash, edit, read, told, write
-from wire.scripts import tool
+from wire.scripts import reply, tool
 
 DELETE = tool("delete_file", {"file_path": "a.txt"})
 MOVE = tool("move_file", {"file_path": "a.txt", "new_path": "sub/b.txt"})
@@ -304,3 +305,85 @@ def test_edits_moves_and_deletions_of_one_prompt_come_to_what_they_come_to(
     assert editor.text == "new\n"
     author.rewind("one")
     assert (author.files(), editor.text) == ({"a.txt": "one\n"}, "one\n")
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_what_is_done_while_its_prompt_is_cancelled_is_told_and_taken_back(
+    editor: OperatingEditor, kind: str
+) -> None:
+    author = author_of(editor)
+
+    def cancelled_in_the_midst(editor: OperatingEditor, request: Json) -> None:
+        editor.daemon.request("agentd/cancel", {"sessionId": author.chat.id})
+        editor.daemon.wait_until_read()
+        done(editor, request)
+
+    editor.on_operation = cancelled_in_the_midst
+    model = editor.home.script(*map(reply, CALLS[kind]), reply("done"))
+    assert author.chat.run("do one", promptId="one", model=model)["stopReason"] == "aborted"
+    assert author.files() == AFTER[kind]
+    assert results_of(author.chat)[-1].startswith(("Created ", "Moved ", "Deleted "))
+    names = {each["uri"].rsplit("/", 1)[1] for each in author.chat.event("files_changed")["files"]}
+    assert names == {"create": {"new.txt"}, "rename": {"a.txt", "b.txt"}, "delete": {"a.txt"}}[kind]
+    editor.on_operation = done
+    author.rewind("one")
+    assert author.files() == {"a.txt": "one\n"}
+
+
+@pytest.mark.parametrize("kind", ["rename", "delete"])
+def test_nothing_new_is_put_where_an_editor_that_has_not_answered_may_yet_remove_it(
+    editor: OperatingEditor, kind: str
+) -> None:
+    editor.on_operation = ignored
+    author = author_of(editor)
+    author.does("one", *CALLS[kind])
+    editor.close()
+    again, moved = write("a.txt", "new\n"), tool("move_file", {"file_path": "c.txt", "new_path": "a.txt"})
+    author.does("two", write("c.txt", "other\n"), again, moved)
+    for refusal in results_of(author.chat)[-2:]:
+        assert "'a.txt', has not answered, and may do it yet" in refusal, refusal
+    editor.operate(editor.operations[0])
+    assert author.files() == {**AFTER[kind], "c.txt": "other\n"}, "the late editor has found nothing"
+
+
+def test_beside_a_command_in_the_background_nothing_is_left_to_the_editor(editor: OperatingEditor) -> None:
+    """It goes by names, and the command could put a link in the place of a folder."""
+    author = author_of(editor)
+    stays = tool("bash", {"command": "sleep 300", "run_in_background": True})
+    author.does("one", stays, NEW, MOVE)
+    assert author.files() == {"deep/new.txt": "made\n", "sub/b.txt": "one\n"}
+    author.rewind("one")
+    assert author.files() == {"a.txt": "one\n"}
+    assert editor.operations == []
+
+
+def test_a_rewind_beside_a_command_in_the_background_is_done_on_the_disk(editor: OperatingEditor) -> None:
+    author = author_of(editor)
+    author.does("one", MOVE)
+    assert editor.uri.endswith("/sub/b.txt")
+    author.does("two", tool("bash", {"command": "sleep 300", "run_in_background": True}))
+    author.rewind("one")
+    assert author.files() == {"a.txt": "one\n"}
+    assert editor.kinds == ["rename"]
+
+
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [(".env", "notes.txt"), ("notes.txt", ".git/hooks/pre-commit"), ("notes.txt", ".env.local")],
+)
+def test_a_move_of_a_secret_or_into_a_repository_is_asked_about_where_edits_are_not(
+    home: Home, name: str, to: str
+) -> None:
+    daemon = home.start()
+    root = home.workspace()
+    (root / name).write_text("KEY=hunter2\n")
+    (root / ".git/hooks").mkdir(parents=True)
+    move = tool("move_file", {"file_path": name, "new_path": to})
+    model = home.script(reply(move), reply("done"))
+    chat = Chat(daemon, root, model=model, mode="edit")
+    prompt = chat.start()
+    asked = daemon.asked("agentd/permission/request")
+    assert asked["params"]["title"] == f"Move {name} to {to}"
+    daemon.answer(asked, {"optionId": "reject_once"})
+    chat.result(prompt)
+    assert (root / name).read_text() == "KEY=hunter2\n"

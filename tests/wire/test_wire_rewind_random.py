@@ -19,7 +19,7 @@ from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.processes import until
 from wire.rewinding import Author, bash, read, write
-from wire.scripts import reply
+from wire.scripts import reply, tool
 from wire.subagents import delegate, job, of
 from wire.trees import Tree, tree
 
@@ -115,6 +115,14 @@ class Rewinds(RuleBasedStateMachine):
     def edit_files(self, name: str, text: str, command: str | None) -> None:
         more = [quiet(command)] if command is not None else []
         self.prompt(*self.read_and_write(name, text), *more)
+
+    @rule(name=names, to=names, then=st.sampled_from(("", "1\n", "2\n")), more=st.booleans())
+    def move_and_delete(self, name: str, to: str, then: str, more: bool) -> None:
+        """A file gets another name, is perhaps changed there, and one of its old name is made or goes."""
+        move = tool("move_file", {"file_path": name, "new_path": to})
+        delete = tool("delete_file", {"file_path": to})
+        calls = [read(name), move, *(self.read_and_write(to, then) if then else []), read(to)]
+        self.prompt(*calls, *([delete, write(name, then + "again\n")] if more else []))
 
     @rule(
         works=st.lists(

@@ -51,6 +51,18 @@ def test_it_is_read_and_changed_under_its_name(daemon: Daemon, home: Home) -> No
         assert list(editor.root.iterdir()) == [], "no file has come of it"
 
 
+@pytest.mark.parametrize(
+    "uri", ["vscode-userdata:/User/settings.json", "output:extension-output-1", "git:/a.txt", "UNTITLED:x"]
+)
+def test_documents_of_other_kinds_are_not_read_by_their_uri(daemon: Daemon, home: Home, uri: str) -> None:
+    """Settings and output of the editor may hold what is nobody's."""
+    with Draft(daemon, home, "token: hunter2\n", uri) as editor:
+        looks = (tool("read_file", {"file_path": uri}), tool("search_files", {"pattern": "hunter"}))
+        for result in editor.results(*looks, write("x", uri)):
+            assert "token" not in result, result
+        assert editor.text == "token: hunter2\n"
+
+
 def refuses(editor: SimulatedEditor, request: Json) -> None:
     editor.daemon.answer(request, {"applied": False, "failureReason": "no"})
 

@@ -33,6 +33,8 @@ RULES = {
     "classes": {"": "[a-c].py\n\\[id\\].tsx\n"},
     "lines that mean nothing": {"": "!\n\\\n*.log\r\n"},
     "a range that goes backwards": {"": "[z-a].py\n*.log\n"},
+    "a range that goes backwards, and more": {"": "[z-ab].py\n[z-s]rc\n"},
+    "classes and escapes in brackets": {"": "[[:alpha:]].py\n*.[\\l]og\n[[:nothing:]x]*\n"},
     "a blank in front": {"": " keep.log\n*.o\n"},
     "what names begin with or end in": {"": "kee*\n*.l[ox]g\n[a-b]*.py\n"},
     "bom": {"": "\ufeff*.log\n"},
@@ -143,6 +145,27 @@ def test_any_rules_mean_what_they_mean_to_git(
         for name, lines in below.items():
             if (root / name).is_dir() and not (root / name).is_symlink():
                 (root / name / ".gitignore").write_bytes("\n".join(lines).encode())
+        assert sorted(walk(root)) == git_lists(root)
+
+
+in_brackets = st.sampled_from(
+    [*"abcz-]!^[\\:.&|~", "z-a", "a-c", "[:alpha:]", "[:digit:]", "[:punct:]", "[:x:]"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(in_brackets, min_size=1, max_size=6).map("".join), min_size=1, max_size=6))
+def test_any_brackets_mean_what_they_mean_to_git(contents: list[str]) -> None:
+    with TemporaryDirectory(prefix="agentd-ignore-") as folder:
+        root = Path(folder)
+        for name in "abcmz-]!^[\\:.&|~07Ax":
+            (root / f"f{name}").touch()
+        for number, content in enumerate(contents):
+            (root / str(number)).mkdir()
+            for name in root.iterdir():
+                if name.is_file():
+                    (root / str(number) / name.name).touch()
+            (root / str(number) / ".gitignore").write_text(f"f[{content}]\n")
         assert sorted(walk(root)) == git_lists(root)
 
 

@@ -6,11 +6,11 @@ export function isBusy(store: Store): boolean {
   return view !== null && (view.state !== "idle" || view.compacting !== null);
 }
 
-/** Why nothing can be sent now; null where it can. */
+/** Why nothing can be sent now; null where it can. While agentd starts a prompt waits for it. */
 export function whyNot(store: Store): string | null {
   const around = store.surroundings.value;
-  if (!around || around.connection.state === "starting") return "agentd is starting…";
-  if (around.connection.state !== "ready") return "agentd does not run.";
+  if (!around) return "agentd is starting…";
+  if (around.connection.state !== "ready" && around.connection.state !== "starting") return "agentd does not run.";
   if (store.session.value?.session.parent) return "A sub-agent takes no prompts. Its parent does.";
   return null;
 }

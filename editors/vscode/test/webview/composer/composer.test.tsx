@@ -56,8 +56,14 @@ describe("Enter", () => {
     expect(sent()).toEqual([[text("a"), "steer"], [text("b"), "queue"], [text("c"), "queue"], [text("d"), "steer"]]);
   });
 
-  it("sends nothing before agentd runs, and the text stays", async () => {
+  it("sends while agentd starts: the prompt waits for it", async () => {
     const { type, sent } = await composer(started, shown(), { connection: { state: "starting" } });
+    await type("early{Enter}");
+    expect([sent(), prompt().value]).toEqual([[[text("early"), "queue"]], ""]);
+  });
+
+  it("sends nothing where agentd does not run, and the text stays", async () => {
+    const { type, sent } = await composer(started, shown(), { connection: { state: "failed", reason: "gone" } });
     await type("early{Enter}");
     expect([sent(), prompt().value]).toEqual([[], "early"]);
     expect(button("Send")).toHaveProperty("disabled", true);
