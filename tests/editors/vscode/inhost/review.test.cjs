@@ -35,9 +35,9 @@ async function edited(document, ...edits) {
 test("a hunk is taken back in an unsaved document with CRLF, as one step that undo takes back", async () => {
   const document = await opened("crlf.txt", "a\r\nb\r\nc\r\nd\r\ne\r\n");
   await type(document, 0, 1, " typed");
-  await edited(document, edit(document, "b\r\n", "B\r\nand more\r\n"), edit(document, "e\r\n", "E\r\n"));
+  await edited(document, edit(document, "b\r\n", "B\r\nadded\r\n"), edit(document, "e\r\n", "E\r\n"));
   const [first] = await counted(document, 2);
-  const then = "a typed\r\nB\r\nand more\r\nc\r\nd\r\nE\r\n";
+  const then = "a typed\r\nB\r\nadded\r\nc\r\nd\r\nE\r\n";
   assert.equal(document.getText(), then);
   await click(first);
   assert.equal(document.getText(), "a typed\r\nb\r\nc\r\nd\r\nE\r\n");
