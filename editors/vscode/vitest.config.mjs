@@ -7,6 +7,7 @@ export default defineConfig({
   resolve: { alias: { vscode: fileURLToPath(new URL("test/host/vscode.ts", import.meta.url)) } },
   test: {
     include: ["test/**/*.test.{ts,tsx}"],
+    setupFiles: ["test/orphan.mjs"],
     // One Preact for the view and for what tests draw with.
     server: { deps: { inline: [/@testing-library/, /@preact\/signals/, /^preact/, /vscode-languageclient/] } },
   },
