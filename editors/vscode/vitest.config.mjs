@@ -8,6 +8,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.{ts,tsx}"],
     setupFiles: ["test/orphan.mjs"],
+    testTimeout: 60_000, // busy machines: a bound, nothing that is measured
+    hookTimeout: 120_000,
     // One Preact for the view and for what tests draw with.
     server: { deps: { inline: [/@testing-library/, /@preact\/signals/, /^preact/, /vscode-languageclient/] } },
   },

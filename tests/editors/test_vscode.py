@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from editors.workbench import IN_HOST_FLAG, VERSIONS, Drive, InHost, Kit, Server, names_in
 
+pytestmark = pytest.mark.browser
+
 SCENARIOS = names_in("scenarios")
 IN_HOST = names_in("inhost")
 

@@ -7,7 +7,9 @@ import pytest
 from editors.places import HERE
 from editors.workbench import made_extension
 
-SECONDS = 300
+pytestmark = pytest.mark.browser
+
+SECONDS = 900
 MANIFEST = json.loads((HERE.parent.parent / "editors" / "vscode" / "package.json").read_text())
 
 
