@@ -7,9 +7,10 @@ import { HostError, type Handlers } from "./handlers";
 import { deleteKey } from "./keyDialog";
 import type { Keys } from "./keys";
 import { chooseMode, chooseModel, chooseSession } from "./pickers";
-import { told, type Setup } from "./setup";
+import type { Setup } from "./setup";
 import type { ShownSession } from "./shown";
 import type { SurroundingsRoom } from "./surroundings";
+import { told } from "./told";
 
 export interface CommandParts {
   daemon: Daemon;

@@ -14,11 +14,13 @@ import { Keys } from "./keys";
 import { CommandPrompts } from "./middleware";
 import { Others } from "./others";
 import { Permissions } from "./permissions";
+import { unlinked } from "./plain";
 import { sessionHandlers } from "./sessions";
 import { Choices } from "./settings";
-import { Setup, told } from "./setup";
+import { Setup } from "./setup";
 import { ShownSession } from "./shown";
 import { SurroundingsRoom } from "./surroundings";
+import { told } from "./told";
 import { followTrace, untilClosed } from "./trace";
 
 export class Host {
@@ -92,7 +94,7 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
       return { surroundings: surroundings.now, shown: told };
     },
     ...chatHandlers({ client: daemon, shown, folders, choices, post, tellFocus: () => editing.tellFocus() }),
-    ...sessionHandlers({ client: daemon, shown, others, folders, choices, post, chosen: () => surroundings.tell() }),
+    ...sessionHandlers({ client: daemon, shown, others, folders, choices, post, chosen: () => surroundings.tell(), deleted: editing.forget }),
     ...permissions.handlers,
     ...editing.handlers,
     ...setup.handlers,
@@ -145,7 +147,8 @@ async function begun(shown: ShownSession, daemon: DaemonClient, wanted: string, 
 }
 
 /** LSP's message: what the language client would do with it. */
-function showMessage({ type, message }: { type: number; message: string }): void {
+function showMessage({ type, message: said }: { type: number; message: string }): void {
+  const message = unlinked(said);
   if (type === 1) void vscode.window.showErrorMessage(message);
   else if (type === 2) void vscode.window.showWarningMessage(message);
   else void vscode.window.showInformationMessage(message);
@@ -156,7 +159,7 @@ async function offerFork(session: Session, handlers: Handlers, post: (message: T
   const owner = session.lockedBy === undefined ? "another program" : `process ${session.lockedBy}`;
   const fork = "Fork";
   const answer = await vscode.window.showInformationMessage(
-    `The session "${session.title}" is in use elsewhere (${owner}). It can be read here; to go on here as well, fork it.`, fork,
+    `The session "${unlinked(session.title)}" is in use elsewhere (${owner}). It can be read here; to go on here as well, fork it.`, fork,
   );
   if (answer === fork) await told(async () => post({ type: "session", shown: await handlers.fork({ sessionId: session.sessionId }) }));
 }

@@ -93,9 +93,10 @@ export class Installation {
     const pip = [python, "-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-warn-script-location", requirement];
     const answer = await this.run(pip, PIP_MS, token);
     if (answer.code === 0) return;
+    const asked = withoutSecrets(requirement);
     const said = answer.stderr + answer.stdout;
     if (/No matching distribution|Could not find a version/.test(said) && !/NewConnectionError|ConnectTimeout|Temporary failure|Connection refused/.test(said)) {
-      throw new HostError(`The package index has no ${requirement}.`, {
+      throw new HostError(`The package index has no ${asked}.`, {
         hint: "If pip is configured to use another index, it has to carry agentd-lsp; or install agentd yourself and choose the program.",
       });
     }
@@ -104,7 +105,7 @@ export class Installation {
         hint: "Check the network and pip's settings for index and proxy (pip config list), or install agentd yourself and choose the program.",
       });
     }
-    throw new HostError(`pip could not install ${requirement}: ${lastLine(answer)}`, { hint: "The log holds all that pip said." });
+    throw new HostError(`pip could not install ${asked}: ${lastLine(answer)}`, { hint: "The log holds all that pip said." });
   }
 
   private async tried(folder: string, token: vscode.CancellationToken): Promise<string> {
@@ -117,7 +118,7 @@ export class Installation {
   private async run([command, ...args]: [string, ...string[]] | string[], timeoutMs: number, token: vscode.CancellationToken): Promise<Answer> {
     const { log, cwd } = this.parts;
     if (command === undefined) throw new Error("no command");
-    log.info(`Running ${[command, ...args].join(" ")}`);
+    log.info(`Running ${withoutSecrets([command, ...args].join(" "))}`);
     const answer = await ask({ command, args }, { cwd, timeoutMs, token });
     for (const line of `${answer.stdout}\n${answer.stderr}`.split("\n")) if (line.trim() !== "") log.info(`  ${withoutSecrets(line)}`);
     return answer;

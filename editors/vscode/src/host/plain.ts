@@ -17,3 +17,11 @@ export function visible(text: string): string {
 export function holdsLink(text: string): boolean {
   return /\]\(|https?:\/\//i.test(text);
 }
+
+/**
+ * Text of others as a message of VS Code can show it: it makes links of `[text](address)`, which may run any command.
+ * On one line, since a message has no other.
+ */
+export function unlinked(text: string): string {
+  return visible(text.trim().replace(/\s*[\r\n]\s*/g, " ")).replaceAll("](", "] (");
+}

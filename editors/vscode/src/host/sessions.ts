@@ -9,6 +9,7 @@ import type { Folders } from "./folders";
 import type { Handlers } from "./handlers";
 import { listSessions } from "./listing";
 import type { Others } from "./others";
+import { unlinked } from "./plain";
 import type { Choices } from "./settings";
 import type { ShownSession } from "./shown";
 import { undo } from "./undo";
@@ -20,6 +21,8 @@ export interface SessionsParts {
   folders: Folders;
   choices: Choices;
   post(message: ToView): void;
+  /** A session is gone, and with it what files were before its prompts. */
+  deleted(sessionId: string): void;
   /** What new sessions begin with, or where, is something else now. */
   chosen(): void;
 }
@@ -74,6 +77,7 @@ export function sessionHandlers(parts: SessionsParts): Pick<Handlers, SessionCal
       if (!(await confirmed(session))) return { deleted: false };
       await client.request("agentd/session/delete", { sessionId });
       others.forget(sessionId);
+      parts.deleted(sessionId);
       if (shown.id === sessionId) shown.clear();
       return { deleted: true };
     },
@@ -105,7 +109,7 @@ async function confirmed(session: Session): Promise<boolean> {
   const yes = "Delete";
   const running = session.state === "idle" ? "" : " It is stopped first.";
   const answer = await vscode.window.showWarningMessage(
-    `Delete the session "${session.title}"?`, { modal: true, detail: `Its messages are gone for good; files stay as they are.${running}` }, yes,
+    `Delete the session "${unlinked(session.title)}"?`, { modal: true, detail: `Its messages are gone for good; files stay as they are.${running}` }, yes,
   );
   return answer === yes;
 }

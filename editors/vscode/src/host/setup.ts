@@ -6,7 +6,7 @@ import type { Bridge } from "./bridge";
 import type { DaemonClient } from "./client";
 import { beginDemo } from "./demo";
 import { showReport } from "./doctor";
-import { HostError, toCallError, type Handlers } from "./handlers";
+import { HostError, type Handlers } from "./handlers";
 import { Installation } from "./install";
 import { chooseKey } from "./keyDialog";
 import type { Keys } from "./keys";
@@ -138,15 +138,5 @@ export class Setup {
     if (file === undefined) return;
     if (!(await isExecutable(file))) throw new HostError(`${file} is no program.`);
     await vscode.workspace.getConfiguration("agentd").update("command", [file], vscode.ConfigurationTarget.Global);
-  }
-}
-
-/** Does something for the user, and tells where it fails. */
-export async function told(work: () => Promise<unknown>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    const { kind, message, hint } = toCallError(error);
-    if (kind !== "cancelled") void vscode.window.showErrorMessage(`agentd: ${message}${hint === undefined ? "" : ` ${hint}`}`);
   }
 }

@@ -6,11 +6,13 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { Installation } from "../../src/host/install";
 import { CancellationTokenSource } from "./vscode";
 
-const log = { info: () => undefined, warn: () => undefined } as never;
+let lines: string[] = [];
+const log = { info: (line: string) => void lines.push(line), warn: () => undefined } as never;
 let folder: string;
 let installation: Installation;
 
 beforeEach(() => {
+  lines = [];
   process.env.PIP_NO_INDEX = "1"; // what is installed is here
   folder = mkdtempSync(join(tmpdir(), "agentd-install-"));
   installation = new Installation({ root: join(folder, "root"), cwd: folder, log });
@@ -52,5 +54,13 @@ describe("a private installation", { timeout: 400_000 }, () => {
   test("names a package that the index has not", async () => {
     await expect(install("agentd-lsp==999999.0")).rejects.toMatchObject({ message: "The package index has no agentd-lsp==999999.0." });
     expect(environments()).toEqual([]);
+  });
+
+  test("tells no password of where it is from, in the log or in what fails", async () => {
+    const source = "agentd-lsp @ https://someone:hunter2@127.0.0.1:9/agentd.whl";
+    const failed = await install(source).catch((error: Error) => error.message);
+    expect(failed).not.toContain("hunter2");
+    expect(lines.some((line) => line.includes("https://…@127.0.0.1:9/"))).toBe(true);
+    expect(lines.join("\n")).not.toContain("hunter2");
   });
 });

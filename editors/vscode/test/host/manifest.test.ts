@@ -48,3 +48,9 @@ test("the demonstration's project is the one that agentd's script is about", () 
     expect(ours, file).toBe(theirs);
   }
 });
+
+test("the licence that the manifest names is the one that lies beside it, and agentd's own", () => {
+  const { license } = JSON.parse(readFileSync("package.json", "utf8")) as { license: string };
+  expect(readFileSync("LICENSE", "utf8").split("\n")[0]).toBe(`${license} License`);
+  expect(readFileSync("../../LICENSE", "utf8")).toBe(readFileSync("LICENSE", "utf8"));
+});

@@ -37,3 +37,21 @@ test("the model is told which problems its edit made and mended", () => withProb
   listening.dispose();
   assert.ok(asked(work)[2].includes("TWO is undefined"), asked(work)[2]);
 }));
+
+test("the problems of the present text are waited for, where a checker takes its time", () => withProblems(async (collection) => {
+  const document = await opened("slow.py", "one\ntwo\n");
+  collection.set(document.uri, [problem(1, "two is undefined")]);
+  let late;
+  const listening = vscode.workspace.onDidChangeTextDocument((event) => {
+    if (event.document !== document) return;
+    late = setTimeout(() => collection.set(document.uri, [problem(0, "one is undefined")]), 700);
+  });
+  const input = { file_path: document.uri.fsPath };
+  const work = await session("full", call("read_file", input),
+    call("edit_file", { ...input, old_string: "two", new_string: "2" }), say("done"));
+  await run("agentd.prompt", "mend it");
+  await until("the model is told", () => asked(work).length === 3, () => asked(work).length);
+  listening.dispose();
+  clearTimeout(late);
+  assert.ok(asked(work)[2].includes("one is undefined"), asked(work)[2]);
+}));

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { Change, Params, Result } from "../../shared/messages";
 import type { AttachResult, EventNotification, SessionDiffResult, SessionRewindResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
-import { after, counted, emptyRecord, firstOpen, said, type SessionRecord } from "./record";
+import { after, counted, emptyRecord, firstOpen, said, withWords, type SessionRecord } from "./record";
 
 const KEY = "agentd.changes";
 const MAX_SESSIONS = 30;
@@ -11,6 +11,8 @@ const KEEP_DELAY_MS = 500;
 
 export class Changes implements vscode.Disposable {
   private readonly records: Map<string, SessionRecord>;
+  /** Sessions of which all is known: from their beginning on, or from their journal. */
+  private readonly whole: Set<string>;
   private readonly counting = new Set<string>();
   private readonly changed = new vscode.EventEmitter<string>();
   private timer: NodeJS.Timeout | undefined;
@@ -20,6 +22,7 @@ export class Changes implements vscode.Disposable {
 
   constructor(private readonly client: Wire, private readonly kept: vscode.Memento, private readonly log: (line: string) => void) {
     this.records = new Map(kept.get<SessionRecord[]>(KEY, []).map((each) => [each.sessionId, each]));
+    this.whole = new Set(this.records.keys());
   }
 
   dispose(): void {
@@ -29,6 +32,7 @@ export class Changes implements vscode.Disposable {
 
   note(notification: EventNotification): void {
     const { sessionId, promptId, event } = notification;
+    if (event.type === "session_changed" && notification.seq === 1) this.whole.add(sessionId);
     this.update(sessionId, (record) => after(record, notification));
     if (event.type === "files_changed" && promptId) void this.count(sessionId, promptId);
   }
@@ -50,17 +54,21 @@ export class Changes implements vscode.Disposable {
 
   /** A session that ran elsewhere or before this was kept: its events tell, where they are not too many. */
   async catchUp(sessionId: string): Promise<void> {
-    if (this.records.has(sessionId)) return;
+    if (this.records.has(sessionId) && this.whole.has(sessionId)) return;
     const attached = await this.client.request<AttachResult>("agentd/session/attach", { sessionId, afterSeq: 0 });
-    let record = emptyRecord(sessionId);
-    if (attached.kind === "replay") for (const event of attached.events ?? []) record = after(record, event as unknown as EventNotification);
+    this.whole.add(sessionId);
+    if (attached.kind !== "replay") return;
+    const replayed = ((attached.events ?? []) as unknown as EventNotification[]).reduce(after, emptyRecord(sessionId));
+    const record = withWords(replayed, this.records.get(sessionId));
     this.update(sessionId, () => record);
     const prompts = new Set(record.changes.filter((each) => each.state === "open").map((each) => each.promptId));
     await Promise.all([...prompts].map((promptId) => this.count(sessionId, promptId)));
   }
 
   forget(sessionId: string): void {
-    if (this.records.delete(sessionId)) this.soon();
+    if (!this.records.delete(sessionId)) return;
+    this.soon();
+    this.changed.fire(sessionId);
   }
 
   accept({ sessionId, promptId, uri }: Params<"accept">): void {

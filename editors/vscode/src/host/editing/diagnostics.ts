@@ -32,7 +32,11 @@ export class Diagnostics implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly client: Wire) {
-    this.subscription = vscode.languages.onDidChangeDiagnostics(({ uris }) => this.note(uris));
+    this.subscription = vscode.Disposable.from(
+      vscode.languages.onDidChangeDiagnostics(({ uris }) => this.note(uris)),
+      // Opened again, its versions begin anew.
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.versions.delete(uri.toString())),
+    );
   }
 
   dispose(): void {

@@ -4,6 +4,8 @@ import type { Change, Params, ToView } from "../../shared/messages";
 import type { CommandsResult, EventNotification, SessionGetResult } from "../../shared/wire";
 import type { Daemon } from "../daemon";
 import type { Handlers } from "../handlers";
+import { unlinked } from "../plain";
+import { told } from "../told";
 import { complete, diagnosticsAttachment, fileAttachment, selectionAttachment } from "./attachments";
 import { Changes } from "./changes";
 import { Diagnostics } from "./diagnostics";
@@ -13,6 +15,7 @@ import { openDiff, ORIGINAL, Originals, PREVIEW, Previews } from "./originals";
 import { Review } from "./review";
 import { save } from "./saving";
 import { StatusBar } from "./statusBar";
+import { fileUri } from "./uris";
 
 /** What the editor side may use of the rest of the host. */
 export interface EditingContext {
@@ -43,13 +46,16 @@ export interface Editing extends vscode.Disposable {
    * the events that follow it nothing may be awaited. What is found out later goes out as a notice `changes`.
    */
   shown(snapshot: SessionGetResult): Change[];
+  /** A session is deleted: its changes can neither be compared nor reverted any more. */
+  forget(sessionId: string): void;
   /** Tells the daemon at once where the user looks: called before a prompt is sent. */
   tellFocus(): void;
 }
 
-async function openFile({ uri, line }: Params<"openFile">): Promise<object> {
+async function openFile({ uri: named, line }: Params<"openFile">): Promise<object> {
+  const uri = fileUri(named);
   const selection = line === undefined ? undefined : new vscode.Range(line, 0, line, 0);
-  await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(uri, true), { preview: true, ...(selection ? { selection } : {}) });
+  await vscode.commands.executeCommand("vscode.open", uri, { preview: true, ...(selection ? { selection } : {}) });
   return {};
 }
 
@@ -71,7 +77,7 @@ function registerCommands(context: EditingContext, changes: Changes): vscode.Dis
   const onFile = (name: string, act: (place: FilePlace) => unknown) =>
     vscode.commands.registerCommand(name, async (given?: FilePlace) => {
       const place = given?.sessionId ? given : active();
-      if (place) await act(place);
+      if (place) await told(async () => act(place));
       else void vscode.window.setStatusBarMessage("agentd: no prompt changed this file", 3000);
     });
   const attach = async (...attachments: (ReturnType<typeof selectionAttachment>)[]) => {
@@ -97,7 +103,7 @@ function tellConflicts(files: { uri: string; conflict?: string }[]): void {
   const conflicts = files.filter((each) => each.conflict);
   if (conflicts.length === 0) return;
   const words = conflicts.map((each) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(each.uri))}: ${each.conflict}`);
-  void vscode.window.showWarningMessage(`agentd left alone what it could not revert. ${words.join("; ")}`);
+  void vscode.window.showWarningMessage(unlinked(`agentd left alone what it could not revert. ${words.join("; ")}`));
 }
 
 export function createEditing(context: EditingContext): Editing {
@@ -115,7 +121,7 @@ export function createEditing(context: EditingContext): Editing {
     diagnostics.tellAll();
   };
   const subscriptions = vscode.Disposable.from(
-    changes, files, diagnostics, focus, statusBar, new Review(changes, originals),
+    changes, files, diagnostics, focus, statusBar, new Review(changes, originals, context.log),
     vscode.workspace.registerTextDocumentContentProvider(ORIGINAL, originals),
     vscode.workspace.registerTextDocumentContentProvider(PREVIEW, previews),
     client.onRequest("agentd/document/save", save),
@@ -148,6 +154,7 @@ export function createEditing(context: EditingContext): Editing {
       changes.catchUp(session.sessionId).catch((error) => context.log(`The changes of ${session.sessionId} are not known: ${String(error)}`));
       return changes.of(session.sessionId);
     },
+    forget: (sessionId) => changes.forget(sessionId),
     tellFocus: () => focus.tell(),
     dispose: () => subscriptions.dispose(),
   };

@@ -3,6 +3,7 @@ import { applyPatch } from "diff";
 import * as vscode from "vscode";
 import type { SessionOriginalResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
+import { fileUri } from "./uris";
 
 export const ORIGINAL = "agentd-original";
 export const PREVIEW = "agentd-preview";
@@ -61,10 +62,19 @@ async function textNow(uri: vscode.Uri): Promise<string | null> {
 
 /** Shows a file as it was before a prompt beside what it is now; there the user can go on editing. */
 export async function openDiff(place: Place): Promise<void> {
-  const file = vscode.Uri.parse(place.uri, true);
+  const file = fileUri(place.uri);
   const now = (await exists(file)) ? file : nothing(file);
   const name = file.path.split("/").at(-1) ?? file.path;
   await vscode.commands.executeCommand("vscode.diff", originalUri(place), now, `${name} (before the prompt ↔ now)`, { preview: true });
+}
+
+/** The text with a patch; false where that does not fit it, or is none. */
+function patched(text: string, patch: string): string | false {
+  try {
+    return applyPatch(text, patch, { autoConvertLineEndings: true });
+  } catch {
+    return false; // it is shown as it is
+  }
 }
 
 export class Previews implements vscode.TextDocumentContentProvider {
@@ -77,9 +87,9 @@ export class Previews implements vscode.TextDocumentContentProvider {
 
   /** Shows what a patch would make of a file; where it does not fit what is there now, the patch itself. */
   async open(uri: string, patch: string): Promise<void> {
-    const file = vscode.Uri.parse(uri, true);
+    const file = fileUri(uri);
     const before = await textNow(file);
-    const then = applyPatch(before ?? "", patch, { autoConvertLineEndings: true });
+    const then = patched(before ?? "", patch);
     const name = file.path.split("/").at(-1) ?? file.path;
     if (then === false) {
       const raw = this.keep(`${file.path}.diff`, patch);

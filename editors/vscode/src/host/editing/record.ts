@@ -104,3 +104,9 @@ export function firstOpen(record: SessionRecord, uri: string): Kept | undefined 
     .filter((each) => each.uri === uri && each.state === "open")
     .sort((one, other) => record.prompts.indexOf(one.promptId) - record.prompts.indexOf(other.promptId))[0];
 }
+
+/** A record with what the user said of its changes in another one of the same session. */
+export function withWords(record: SessionRecord, other: SessionRecord | undefined): SessionRecord {
+  const words = (other?.changes ?? []).filter((each) => each.state !== "open");
+  return words.reduce((all, { promptId, uri, state }) => said(all, promptId, uri, state), record);
+}

@@ -1,5 +1,7 @@
 /** Looking through changes where they are: each changed place of a file can be accepted or reverted by itself. */
 import * as vscode from "vscode";
+import { HostError } from "../handlers";
+import { told } from "../told";
 import type { Changes } from "./changes";
 import { accepted, hunksBetween, removedText, withLineEnds, type Hunk } from "./hunks";
 import type { Originals } from "./originals";
@@ -11,8 +13,14 @@ const REDRAW_DELAY_MS = 150;
 interface Compared {
   sessionId: string;
   promptId: string;
+  /** There was no such file. */
+  isNew: boolean;
   before: string;
   hunks: Hunk[];
+}
+
+function eolOf(document: vscode.TextDocument): "\r\n" | "\n" {
+  return document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
 }
 
 function rangeOf(document: vscode.TextDocument, hunk: Hunk): vscode.Range {
@@ -21,8 +29,7 @@ function rangeOf(document: vscode.TextDocument, hunk: Hunk): vscode.Range {
 
 /** Where a hunk's text stands; at the end of a text without a last line end that is behind its last character. */
 function replaced(document: vscode.TextDocument, hunk: Hunk, before: string): { range: vscode.Range; text: string } {
-  const eol = document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
-  return { range: rangeOf(document, hunk), text: withLineEnds(removedText(before, hunk), eol) };
+  return { range: rangeOf(document, hunk), text: withLineEnds(removedText(before, hunk), eolOf(document)) };
 }
 
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
@@ -35,7 +42,9 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   readonly onDidChangeCodeLenses = this.redraw.event;
 
-  constructor(private readonly changes: Changes, private readonly originals: Originals) {
+  constructor(
+    private readonly changes: Changes, private readonly originals: Originals, private readonly log: (line: string) => void,
+  ) {
     this.added = vscode.window.createTextEditorDecorationType({
       isWholeLine: true,
       backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
@@ -51,8 +60,8 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       vscode.window.onDidChangeActiveTextEditor(soon),
       vscode.workspace.onDidChangeConfiguration((it) => it.affectsConfiguration("agentd.review") && soon()),
       vscode.languages.registerCodeLensProvider([{ scheme: "file" }], this),
-      vscode.commands.registerCommand("agentd.ui.revertHunk", (uri?: string, at?: number) => this.decide(uri, at, "revert")),
-      vscode.commands.registerCommand("agentd.ui.acceptHunk", (uri?: string, at?: number) => this.decide(uri, at, "accept")),
+      vscode.commands.registerCommand("agentd.ui.revertHunk", (uri?: string, at?: number) => told(() => this.decide(uri, at, "revert"))),
+      vscode.commands.registerCommand("agentd.ui.acceptHunk", (uri?: string, at?: number) => told(() => this.decide(uri, at, "accept"))),
     ];
   }
 
@@ -87,12 +96,23 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     const uri = document.uri.toString();
     const isWanted = vscode.workspace.getConfiguration("agentd.review", document.uri).get("inEditor", true);
     const open = isWanted ? this.changes.open(uri) : undefined;
-    const text = document.getText();
-    if (!open || text.length > MAX_LENGTH) return undefined;
+    if (!open) return undefined;
     const kept = this.baselines.get(uri);
-    const before = kept?.promptId === open.promptId ? kept.text : ((await this.originals.text({ ...open, uri }).catch(() => undefined)) ?? "");
-    const eol = document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
-    return { ...open, before, hunks: hunksBetween(withLineEnds(before, eol), text) };
+    const original = kept?.promptId === open.promptId ? kept.text : await this.original({ ...open, uri });
+    const text = document.getText(); // as it is when all else is known: what is done with the hunks is done to it
+    if (original === undefined || text.length > MAX_LENGTH) return undefined;
+    const before = original ?? "";
+    return { ...open, isNew: original === null, before, hunks: hunksBetween(withLineEnds(before, eolOf(document)), text) };
+  }
+
+  /** Undefined where it cannot be had: that is not the same as an empty file, which a revert would make of it. */
+  private async original(place: { sessionId: string; promptId: string; uri: string }): Promise<string | null | undefined> {
+    try {
+      return await this.originals.text(place);
+    } catch (error) {
+      this.log(`What ${place.uri} was before the prompt is not known: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    }
   }
 
   /** Reverts or accepts the hunk at a line; without arguments the one at the cursor. */
@@ -112,16 +132,20 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   private async revert(document: vscode.TextDocument, compared: Compared, hunk: Hunk): Promise<void> {
+    if (compared.isNew) { // all of the file is the change: without it there is no file, not an empty one
+      const { sessionId, promptId } = compared;
+      await vscode.commands.executeCommand("agentd.ui.revertFile", { sessionId, promptId, uri: document.uri.toString() });
+      return;
+    }
     const { range, text } = replaced(document, hunk, compared.before);
     const edit = new vscode.WorkspaceEdit();
     edit.replace(document.uri, range, text, { label: "Revert a change of agentd", needsConfirmation: false });
-    if (!(await vscode.workspace.applyEdit(edit))) throw new Error(`${document.uri.fsPath} changed meanwhile; nothing was reverted.`);
+    if (!(await vscode.workspace.applyEdit(edit))) throw new HostError(`${document.uri.fsPath} changed meanwhile; nothing was reverted.`);
     if (compared.hunks.length === 1) this.settle(document, compared, "reverted");
   }
 
   private accept(document: vscode.TextDocument, compared: Compared, hunk: Hunk): void {
-    const eol = document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
-    const text = accepted(withLineEnds(compared.before, eol), document.getText(), hunk);
+    const text = accepted(withLineEnds(compared.before, eolOf(document)), document.getText(), hunk);
     this.baselines.set(document.uri.toString(), { promptId: compared.promptId, text });
     if (compared.hunks.length === 1) this.settle(document, compared, "accepted");
     else this.redraw.fire();

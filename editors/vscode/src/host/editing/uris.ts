@@ -1,0 +1,12 @@
+/** Addresses that others name: a model, or the page. */
+import * as vscode from "vscode";
+import { HostError } from "../handlers";
+
+/** The address of a file or an unsaved text. Fails on any other: VS Code would run it, or have another program open it. */
+export function fileUri(text: string): vscode.Uri {
+  const uri = vscode.Uri.parse(text, true);
+  if (uri.scheme !== "file" && uri.scheme !== "untitled") {
+    throw new HostError(`Only files are opened in the editor, and ${uri.scheme}: is none.`, { kind: "invalidParams" });
+  }
+  return uri;
+}
