@@ -148,10 +148,10 @@ def test_where_names_cannot_be_exchanged_the_file_is_renamed(
 def test_a_file_system_that_knows_no_exchange_is_told_from_a_failure(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(swapping, "_system_call", lambda: lambda parent, name, other: 22)  # EINVAL
+    monkeypatch.setattr(swapping, "_system_call", lambda: lambda *call: 22)  # EINVAL
     write_ours(path)
     assert path.read_bytes() == b"ours"
-    monkeypatch.setattr(swapping, "_system_call", lambda: lambda parent, name, other: 5)  # EIO
+    monkeypatch.setattr(swapping, "_system_call", lambda: lambda *call: 5)  # EIO
     with pytest.raises(WorkspaceError) as caught:
         write_ours(path)
     assert caught.value.kind == "storage"
@@ -164,7 +164,7 @@ def test_a_file_that_is_mounted_by_itself_is_written_in_place(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inode = path.stat().st_ino
-    monkeypatch.setattr(swapping, "_system_call", lambda: lambda parent, name, other: 16)  # EBUSY
+    monkeypatch.setattr(swapping, "_system_call", lambda: lambda *call: 16)  # EBUSY
     write_ours(path)
     assert (path.read_bytes(), path.stat().st_ino) == (b"ours", inode)
     assert os.listdir(path.parent) == ["f"]
