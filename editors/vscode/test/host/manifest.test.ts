@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
@@ -40,7 +41,7 @@ test("every command is registered somewhere in the host", () => {
   for (const { command } of contributes.commands) expect(sources).toContain(`"${command}"`);
 });
 
-test("the demonstration's project is the one that agentd's script is about", () => {
+test.skipIf(!existsSync("../../LICENSE"))("the demonstration's project is the one that agentd's script is about", () => {
   const files = readdirSync("media/demo").filter((file) => !file.startsWith("__"));
   expect(files.sort()).toEqual(["README.md", "calculator.py", "test_calculator.py"]);
   for (const file of files) {
@@ -49,7 +50,7 @@ test("the demonstration's project is the one that agentd's script is about", () 
   }
 });
 
-test("the licence that the manifest names is the one that lies beside it, and agentd's own", () => {
+test.skipIf(!existsSync("../../LICENSE"))("the licence that the manifest names is the one that lies beside it, and agentd's own", () => {
   const { license } = JSON.parse(readFileSync("package.json", "utf8")) as { license: string };
   expect(readFileSync("LICENSE", "utf8").split("\n")[0]).toBe(`${license} License`);
   expect(readFileSync("../../LICENSE", "utf8")).toBe(readFileSync("LICENSE", "utf8"));
