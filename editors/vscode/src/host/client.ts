@@ -224,7 +224,10 @@ export class DaemonClient implements Daemon, vscode.Disposable {
       throw new HostError(`${program.shown} did not answer within ${START_MS / 1000} seconds.`);
     });
     await Promise.race([run.client.start(), late]);
-    const said = run.client.initializeResult?.capabilities.experimental?.agentd as Announced | undefined;
+    const result = run.client.initializeResult;
+    // Where the connection was closed first, the client's start is as good as another: it only has no result.
+    if (result === undefined) throw new Error("The connection was closed before initialize was answered.");
+    const said = result.capabilities.experimental?.agentd as Announced | undefined;
     if (said === undefined) {
       throw new HostError(`${program.shown} is a language server, but not agentd.`, { kind: "unusable", hint: "Choose another program." });
     }

@@ -31,8 +31,10 @@ const outside = (page: Page) => page.evaluate(() => {
 async function wear(page: Page, theme: string): Promise<void> {
   await page.evaluate((name) => new Promise((resolve) => {
     const sheet = document.querySelector<HTMLLinkElement>("link[href^='theme.css']")!;
+    const href = `theme.css?theme=${name}`;
+    if (sheet.getAttribute("href") === href) return resolve(null); // it would not be loaded again
     sheet.onload = resolve;
-    sheet.href = `theme.css?theme=${name}`;
+    sheet.href = href;
   }), theme);
 }
 
