@@ -137,14 +137,14 @@ class ClientEditor:
     async def apply(self, edit: BufferEdit) -> EditOutcome:
         """Change an open document; see `workspace.editor.Editor`."""
         outcome: EditOutcome = NotApplied("it was not tried")
+        if self.quirks.tells_late:
+            await self._have_it_tell(edit.label)
         # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
         with CancelScope(shield=True):
             outcome = await self._apply(edit)
         return outcome
 
     async def _apply(self, edit: BufferEdit) -> EditOutcome:
-        if self.quirks.tells_late:
-            await self._have_it_tell(edit.label)
         document = await self.documents.document(edit.path)
         if document is None:
             return NotApplied("it was closed in the editor just now", stale=True)
