@@ -17,6 +17,8 @@ class Quirks:
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
     `cursor_is_selection`: where nothing is selected, the character under the cursor is told as the selection.
     `empties_created`: told to create a file, it empties one that is there by then, or creates none at all.
+    `progress_is_a_line`: of progress it shows one line, which the next report replaces: it can be told what
+    the model writes as it writes it. Others may keep each report, or show it in the user's way.
     `tells_late`: it makes every edit, with no look at versions, and tells of it, as of what is typed, seconds
     later or once the user is there. It tells before it answers a message that has no choices, so one is shown
     before each edit; and its word that it made the edit counts until it tells.
@@ -28,17 +30,21 @@ class Quirks:
     long_messages: bool = True
     cursor_is_selection: bool = False
     empties_created: bool = False
+    progress_is_a_line: bool = False
     tells_late: bool = False
     counts_characters: bool = False
 
 
 QUIRKS: dict[str, Quirks] = {
     "Visual Studio Code": Quirks(reloads_files=True),
-    "helix": Quirks(long_messages=False, cursor_is_selection=True),  # one status line
+    "helix": Quirks(  # one status line
+        long_messages=False, cursor_is_selection=True, progress_is_a_line=True
+    ),
+    "Eglot": Quirks(progress_is_a_line=True),  # in the mode line
     "Neovim": Quirks(empties_created=True),
-    "Sublime Text LSP": Quirks(reloads_files=True),
-    "Zed": Quirks(reloads_files=True),
-    "vim-lsp": Quirks(long_messages=False, tells_late=True, counts_characters=True),
+    "Sublime Text LSP": Quirks(reloads_files=True, progress_is_a_line=True),
+    "Zed": Quirks(reloads_files=True, progress_is_a_line=True),
+    "vim-lsp": Quirks(long_messages=False, progress_is_a_line=True, tells_late=True, counts_characters=True),
 }
 """By `clientInfo.name`."""
 

@@ -233,6 +233,12 @@ def test_what_it_does_is_shown_while_it_does_it_and_is_cancelled(vim: Callable[.
     screen.wait("its progress is gone", lambda: "agentd: sleep" not in screen.screen)
 
 
+def test_what_the_model_writes_grows_in_the_status_line(vim: Callable[..., Vim]) -> None:
+    screen = vim("# agentd: go on\n", "ask", reply("A list\non and on", hang=True))
+    screen.menu("agentd: go on")
+    screen.shows("agentd: on and on")
+
+
 def test_a_finding_is_a_diagnostic_and_fixed_from_the_menu(vim: Callable[..., Vim]) -> None:
     finding = {"file_path": "a.txt", "line": 1, "severity": "error", "message": "wrong sign"}
     screen = vim(

@@ -13,7 +13,7 @@ from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.processes import until
 from wire.scripts import reply, tool
-from wire.test_wire_plain_editor import execute, message, shown
+from wire.test_wire_plain_editor import execute, message, progress, shown, take_progress
 
 ANNOUNCEMENTS = Path(__file__).parent / "announcements"
 EDITORS: dict[str, Json] = {path.stem: json.loads(path.read_text()) for path in ANNOUNCEMENTS.glob("*.json")}
@@ -231,6 +231,24 @@ def test_vim_is_told_which_file_holds_the_rest_of_an_answer(home: Home) -> None:
     execute(daemon, "agentd.prompt", "go")
     said = message(daemon, "It is 42.")["message"]
     assert "As ever." in Path(said.partition("(all of it: ")[2].removesuffix(")")).read_text()
+
+
+# --- what is shown meanwhile ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sublime-text", "zed", "kate"])
+def test_the_answer_grows_in_progress_where_that_is_one_line(home: Home, name: str) -> None:
+    """Kate keeps each report in a pane, so it is told the steps only."""
+    daemon, _ = started(home, name, reply(tool("list_directory", {"path": "."})), reply("on and", hang=True))
+    execute(daemon, "agentd.prompt", "go")
+    token = take_progress(daemon)
+    if name == "kate":
+        until(lambda: len(home.model_requests()) == 2, "the model writes")
+        execute(daemon, "agentd.cancel")
+        progress(daemon, token, "end")
+    else:
+        daemon.wait(lambda m: m.get("method") == "$/progress" and "on and" in str(m["params"]["value"]))
+    assert daemon.count(lambda m: "on and" in str(m.get("params", {}).get("value"))) == (name != "kate")
 
 
 # --- questions --------------------------------------------------------------------------------------
