@@ -53,7 +53,7 @@ _ANSWER_SECONDS = 0.5
 """For the answer to an edit that is seen to be made: it is on its way, and cancelling it would be odd."""
 SAVE_SECONDS = 30.0
 """How long an editor may take to save: a formatter may run, but nobody is asked."""
-_TELL_SECONDS = 0.5
+_TELL_SECONDS = 2.0
 """For an editor to tell of what was typed, where it has to be asked for that."""
 _TOLD_SECONDS = 1.0
 """For the word that a document was saved, where the answer overtook it."""
