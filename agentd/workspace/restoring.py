@@ -205,6 +205,13 @@ def finish(checkpoints: Checkpoints, rewind_id: str, steps: Sequence[Restoration
     root = steps[0].place.root
     try:
         removals = [change for change in changes if change.after is None]
+        renames = _renames(changes)
+        renamed = {removal.parts for removal, _ in renames}
+        for change in removals:
+            if change.parts not in renamed:
+                _bring(checkpoints, root, change.parts, change.before, None, notes)
+        _remove_folders(root, (change for change in removals if change.parts not in renamed))
+        _rename_back(root, renames)
         for change in removals:
             _bring(checkpoints, root, change.parts, change.before, None, notes)
         _remove_folders(root, removals)
@@ -218,6 +225,39 @@ def finish(checkpoints: Checkpoints, rewind_id: str, steps: Sequence[Restoration
         except (WorkspaceError, OSError) as error:
             raise WorkspaceError("storage", f"{NOT_TAKEN_BACK} ({error})") from error
         raise
+
+
+def _renames(changes: Sequence[Change]) -> list[tuple[Change, Change]]:
+    """Files that go and files that come back under another name with the same content, in pairs."""
+    free: dict[str, list[Change]] = {}
+    for change in changes:
+        if change.after is None and change.before is not None and not change.before.is_link:
+            free.setdefault(change.before.digest, []).append(change)
+    pairs = []
+    for change in changes:
+        comes = change.after if change.before is None else None
+        if comes is not None and not comes.is_link and (sources := free.get(comes.digest)):
+            pairs.append((sources.pop(0), change))
+    return pairs
+
+
+def _rename_back(root: Path, pairs: Iterable[tuple[Change, Change]]) -> None:
+    """Give files their old names, so that all comes back that is no content: owner, attributes, hard links.
+
+    Where that cannot be done, whoever goes on removes the one and makes the other.
+    """
+    for removal, target in pairs:
+        place, old = (Place(root, each.parts, "/".join(each.parts)) for each in (removal, target))
+        try:
+            with files.changing(place):
+                now = files.read_entry(place)
+                if now is None or target.after is None or not same_content(state_of(now), removal.before):
+                    continue
+                if not _is_another(now, target.after):  # under its other names it stays what it is
+                    clear_room(root, target.parts)
+                    files.move(place, old, now)
+        except (WorkspaceError, OSError) as error:
+            log.info("a file could not be renamed back: %s", error)
 
 
 def settle(checkpoints: Checkpoints, root: Path, told: Collection[str], notes: WriteNotes) -> None:
@@ -243,6 +283,7 @@ def take_back(checkpoints: Checkpoints, root: Path, changes: Sequence[Change], n
     """
     created = [change for change in changes if change.before is None]
     others = [change for change in changes if change.before is not None]
+    _rename_back(root, _renames([_reversed(change) for change in changes]))
     failures = [_take_back(checkpoints, root, change, notes) for change in created]
     _remove_folders(root, created)
     failures += [_take_back(checkpoints, root, change, notes) for change in others]
@@ -250,14 +291,13 @@ def take_back(checkpoints: Checkpoints, root: Path, changes: Sequence[Change], n
     for failure in failures:
         if failure is not None:
             raise failure
-    reverse = [
-        Change(change.origin, change.parts, change.after, change.before, is_rewind=True)
-        for change in changes
-        if last.get(change.parts) == change
-    ]
-    if reverse:
+    if reverse := [_reversed(change) for change in changes if last.get(change.parts) == change]:
         checkpoints.record(reverse, {})
     checkpoints.end_rewind()
+
+
+def _reversed(change: Change) -> Change:
+    return Change(change.origin, change.parts, change.after, change.before, is_rewind=True)
 
 
 def _take_back(
