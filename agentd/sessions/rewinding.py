@@ -24,13 +24,13 @@ from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.state import Rewound, SessionState
 from agentd.tools.diff import action_of
 from agentd.workspace import restoring
-from agentd.workspace.background import Background
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, Parts
 from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
 from agentd.workspace.restoring import Restoration, Wanted
 from agentd.workspace.restoring_buffers import Buffers, BufferStep, plan_buffers, remove_in_editor
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.shell import Shell
 from agentd.workspace.untitled import is_untitled, untitled
 
 log = logging.getLogger(__name__)
@@ -84,16 +84,16 @@ class Rewinding:
         house: House,
         checkpoints: Checkpoints,
         seen: SeenFiles,
-        background: Background,
+        shell: Shell,
         by: str | None = None,
     ) -> None:
-        """`background` are the session's commands; `by` is the prompt that wants it, which has not begun."""
+        """`shell` knows what runs beside it; `by` is the prompt that wants it, which has not begun."""
         self._root = root
         self._log = log
         self._house = house
         self._checkpoints = checkpoints
         self._seen = seen
-        self._background = background
+        self._shell = shell
         self._own = {"rewoundBy": by} if by is not None else {}
 
     async def run(self, params: SessionRewindParams) -> SessionRewindResult:
@@ -183,7 +183,7 @@ class Rewinding:
         """Bring files back; those that go and are open go in the editor, as far as it does that."""
         await anyio.to_thread.run_sync(restoring.begin, self._checkpoints, rewind_id, steps)
         try:
-            await remove_in_editor(self._house.editor, steps, is_alone=not self._background.running)
+            await remove_in_editor(self._house.editor, steps, is_alone=self._shell.is_alone)
         except (WorkspaceError, OSError):
             await anyio.to_thread.run_sync(self._take_back, rewind_id, steps)
             raise
