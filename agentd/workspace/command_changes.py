@@ -29,7 +29,6 @@ from agentd.workspace.file_states import Change, FileState, Parts, same_content,
 from agentd.workspace.files import Snapshot
 from agentd.workspace.ignore import Entries, Walk
 from agentd.workspace.paths import Place, WorkspaceError
-from agentd.workspace.untitled import is_of_untitled
 
 if TYPE_CHECKING:
     from agentd.workspace.git_index import Index
@@ -254,7 +253,7 @@ def differences(checkpoints: Checkpoints, before: Picture) -> tuple[list[Differe
     """Look once more, and give what differs, and whether that is all of it. Blocks. Raises OSError."""
     root = before.root
     changes = checkpoints.changes()[before.changes :]
-    own = {change.parts for change in changes if not is_of_untitled(change.parts)}
+    own = {change.parts for change in changes if not change.in_buffer}
     found: list[Difference] = []
     room = MOST_CHANGED_BYTES
     with directory(root, ()) as fd:
@@ -303,12 +302,17 @@ def keep(
 
     `blobs` are contents that git had. What the session's own tools have changed meanwhile is kept already.
     """
-    own = {change.parts: change.after for change in checkpoints.changes()[before.changes :]}
+    own: dict[Parts, FileState | None] = {}
+    saved: dict[Parts, FileState | None] = {}
+    for change in checkpoints.changes()[before.changes :]:
+        (saved if change.in_buffer else own)[change.parts] = change.after
     changes: list[Change] = []
     contents: dict[str, bytes] = {}
     for each in found:
         was, data = _was(each.old, blobs)
         begin = own.get(each.parts, was)
+        if each.parts in saved and same_content(saved[each.parts], each.now):
+            begin = each.now  # what was changed in the editor was saved, too
         if each.saved is not None and not same_content(each.saved, begin):
             begin = replace(each.saved, mode=begin.mode if begin is not None else None)
         change = Change(origin, each.parts, begin, each.now)

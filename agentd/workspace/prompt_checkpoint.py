@@ -52,7 +52,9 @@ class PromptCheckpoint:
     writers: Writers = field(default_factory=Writers)
 
     @contextmanager
-    def changing(self, place: Place, before: Snapshot | None, after: bytes | None) -> Iterator[None]:
+    def changing(
+        self, place: Place, before: Snapshot | None, after: bytes | None, *, in_buffer: bool = False
+    ) -> Iterator[None]:
         """See `Checkpoint`. Where the change fails, that is recorded as well."""
         old = state_of(before)
         contents = {old.digest: before.data} if old is not None and before is not None else {}
@@ -61,7 +63,7 @@ class PromptCheckpoint:
             new = FileState(hashlib.sha256(after).hexdigest(), old.mode if old is not None else None)
             contents[new.digest] = after
         made = _missing_folders(place) if before is None else 0
-        change = Change(self.prompt_id, place.parts, old, new, made=made)
+        change = Change(self.prompt_id, place.parts, old, new, made=made, in_buffer=in_buffer)
         try:
             self._begin(change, contents)
         except OSError as error:
@@ -71,7 +73,7 @@ class PromptCheckpoint:
             yield
         except BaseException:
             with suppress(OSError):
-                self.checkpoints.record([Change(self.prompt_id, place.parts, new, old)], contents)
+                self.checkpoints.record([change.reversed], contents)
             raise
         finally:
             self.looks.making.pop(place.parts, None)

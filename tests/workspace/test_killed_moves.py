@@ -22,6 +22,7 @@ from agentd.workspace import files, replacing, restoring, swapping
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.paths import resolve
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
+from agentd.workspace.wants import wanted
 from agentd.workspace.write_notes import WriteNotes
 
 base, act, has_renameat2 = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "renameat2"
@@ -87,7 +88,7 @@ class Work:
 
     def rewind(self):
         checkpoints = self.checkpoints
-        wants = restoring.wanted(checkpoints.changes(), {"p"})
+        wants = wanted(checkpoints.changes(), {"p"})
         steps = restoring.plan(checkpoints, self.root, wants, ())
         assert not any(step.conflict for step in steps), steps
         if steps:
