@@ -17,7 +17,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,7 +118,8 @@ class Looks:
     later looks of the prompt, as what was kept since is known.
 
     Beside a command others of the same prompt may run, and tools: `making` are the changes by tools that are
-    kept and perhaps not made yet, each with its place among all. `keeping` is held while changes are kept.
+    kept and perhaps not made yet, each with its place among all. Where such a one is not made after all, what
+    a look found of its file meanwhile is `owed`. `keeping` is held while changes are kept.
     """
 
     last: Picture | None = None
@@ -126,6 +127,7 @@ class Looks:
     needs_git: bool = False
     is_too_large: bool = False
     making: dict[Parts, int] = field(default_factory=dict)
+    owed: dict[Parts, "Difference"] = field(default_factory=dict)
     keeping: threading.Lock = field(default_factory=threading.Lock)
 
     def known(self, checkpoints: Checkpoints) -> int:
@@ -136,11 +138,14 @@ class Looks:
 
 @dataclass(frozen=True)
 class Behind:
-    """What a look behind a command found, and when: `changes` were kept by then, and tools were at `left`."""
+    """What a look behind a command found, and when: `changes` were kept by then, and tools were at `left`.
+
+    The latter are as in `Looks.making`.
+    """
 
     found: list["Difference"]
     is_all: bool
-    left: frozenset[Parts]
+    left: Mapping[Parts, int]
     changes: int
 
 
@@ -244,7 +249,7 @@ class _Room:
 def look_behind(checkpoints: Checkpoints, before: Picture, looks: Looks) -> Behind:
     """Look once more, and give what differs. Blocks. Raises OSError."""
     with looks.keeping:
-        left, changes = frozenset(looks.making), len(checkpoints.changes())
+        left, changes = dict(looks.making), len(checkpoints.changes())
     found, is_all = differences(checkpoints, before)
     return Behind(found, is_all, left, changes)
 
@@ -286,9 +291,19 @@ def keep_behind(
 ) -> None:
     """Keep what a look found, but not what others of the prompt have changed since. Like `keep`."""
     with looks.keeping:
-        since = {change.parts for change in checkpoints.changes()[behind.changes :]}
-        found = [each for each in behind.found if each.parts not in behind.left | since]
+        changes = checkpoints.changes()
+        since: dict[Parts, list[Change]] = {each: [] for each in looks.making}
+        for number, change in enumerate(changes):
+            if number >= behind.left.get(change.parts, behind.changes):
+                since.setdefault(change.parts, []).append(change)
+        found = [each for each in behind.found if _came_to_nothing(since.get(each.parts))]
+        looks.owed |= {each.parts: each for each in behind.found if each.parts in looks.making}
         keep(checkpoints, before, found, blobs, origin)
+
+
+def _came_to_nothing(changes: Sequence[Change] | None) -> bool:
+    """Whether these are none, or such as a tool has kept and then not made. An empty row is one under way."""
+    return changes is None or (len(changes) > 1 and same_content(changes[0].before, changes[-1].after))
 
 
 def keep(

@@ -56,9 +56,10 @@ class BufferStep(Restoration):
 
 
 async def apart(editor: Editor, root: Path, wants: Iterable[Wanted]) -> list[Wanted]:
-    """What is wanted, where of two for one file, its document and the file, both stay only if both are there.
+    """What is wanted of each file, of its document or of both.
 
-    Where the user has saved the document since it is the only one, and where they have closed it the file is.
+    Of two for one file both stay if both are there as the session left them. Where the user has saved the
+    document since, it is the only one, and where they have closed it the file is.
     """
     found: list[Wanted] = []
     buffers: dict[Parts, Wanted] = {}
@@ -67,9 +68,18 @@ async def apart(editor: Editor, root: Path, wants: Iterable[Wanted]) -> list[Wan
             buffers[want.parts] = want
         elif want.where == "disk":
             found += await _of_two(editor, place_at(root, want.parts), buffers[want.parts], want)
+        elif (
+            want.after is None and not want.in_buffer and await _is_dirty(editor, place_at(root, want.parts))
+        ):
+            found.append(replace(want, where="disk"))  # what is unsaved was never the session's
         else:
             found.append(want)
     return found
+
+
+async def _is_dirty(editor: Editor, place: Place) -> bool:
+    document = await editor.document(place.path)
+    return document is not None and document.dirty
 
 
 async def _of_two(editor: Editor, place: Place, buffer: Wanted, disk: Wanted) -> list[Wanted]:

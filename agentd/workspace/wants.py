@@ -32,6 +32,8 @@ class Wanted:
     is_whole: bool
     made: int
     where: Where = "either"
+    in_buffer: bool = False
+    """Whether one of the changes was made in the editor."""
 
     def expects(self, now: FileState | None) -> bool:
         """Whether it is as the session left it."""
@@ -61,10 +63,15 @@ def _wants(row: Sequence[Change]) -> Iterator[Wanted]:
     want = _wanted(row)
     kinds: dict[bool, Where] = {True: "buffer", False: "disk"}
     apart = [replace(_wanted(rows), where=kinds[each]) for each in kinds if (rows := _of_kind(row, each))]
-    if want.is_whole or len(apart) == 1 or not all(each.is_whole for each in apart):
+    if len(apart) == 1:
         yield want
-    else:
+    elif want.is_whole and want.after is None and not row[-1].in_buffer:
+        # It was saved and then removed: the document may still be there.
+        yield from (replace(each, before=want.before) for each in apart)
+    elif not want.is_whole and all(each.is_whole for each in apart):
         yield from apart
+    else:
+        yield want
 
 
 def _of_kind(row: Sequence[Change], in_buffer: bool) -> list[Change]:
@@ -78,5 +85,13 @@ def _wanted(row: Sequence[Change]) -> Wanted:
         or (same_content(change.before, last.before) and change.in_buffer is last.in_buffer)
         for last, change in pairwise(row)
     )
-    made = max(change.made for change in row)
-    return Wanted(row[0].parts, row[0].before, row[-1].after, (row[-1].after, row[-1].before), is_whole, made)
+    first, last = row[0], row[-1]
+    return Wanted(
+        first.parts,
+        first.before,
+        last.after,
+        expected=(last.after, last.before),
+        is_whole=is_whole,
+        made=max(change.made for change in row),
+        in_buffer=any(change.in_buffer for change in row),
+    )
