@@ -121,6 +121,8 @@ async def plan_buffers(
             plan = partial(_plan, can_remove=editor.can_do("delete"))
             if (step := await anyio.to_thread.run_sync(plan, checkpoints, place, want, found)) is not None:
                 steps.append(step)
+            elif found.document is not None and not found.document.dirty:
+                others.append(want)  # its permissions may have changed
     return steps, others
 
 

@@ -63,12 +63,11 @@ def _wants(row: Sequence[Change]) -> Iterator[Wanted]:
     want = _wanted(row)
     kinds: dict[bool, Where] = {True: "buffer", False: "disk"}
     apart = [replace(_wanted(rows), where=kinds[each]) for each in kinds if (rows := _of_kind(row, each))]
-    if len(apart) == 1:
+    if len(apart) == 1 or (want.is_whole and want.before is None):  # what was made goes with its document
         yield want
-    elif want.is_whole and want.after is None and not row[-1].in_buffer:
-        # It was saved and then removed: the document may still be there.
-        yield from (replace(each, before=want.before) for each in apart)
-    elif not want.is_whole and all(each.is_whole for each in apart):
+    elif want.is_whole and not row[0].is_rewind:  # it was saved, or loaded anew, in between
+        yield from (replace(each, before=want.before, is_whole=True) for each in apart)
+    elif all(each.is_whole for each in apart):
         yield from apart
     else:
         yield want

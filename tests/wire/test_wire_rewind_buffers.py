@@ -1,5 +1,7 @@
 """Going back, and looking at what was done, where files are open in the editor."""
 
+import itertools
+
 import pytest
 from wire.editing import CAPABILITIES, READ, SimulatedEditor, honest, replace, write
 from wire.harness import Daemon, Json
@@ -8,6 +10,7 @@ from wire.processes import until
 from wire.rewinding import Author, bash, edit, read, told
 from wire.rewinding import write as new
 from wire.scripts import reply, tool
+from wire.trees import tree
 
 TEXT = "one\ntwo\nthree\n"
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
@@ -328,3 +331,47 @@ def test_an_edit_of_a_dirty_document_is_no_change_of_a_command_in_the_background
         author.rewind("one")
         assert (editor.text, editor.path.read_text()) == ("mine " + TEXT, TEXT)
         author.ask("close")
+
+
+CALLS = {
+    "rm -f a.txt": bash("rm -f a.txt"),
+    "write": bash("echo x > a.txt"),
+    "append": bash("echo y >> a.txt"),
+    "mv": bash("mv -f a.txt b.txt"),
+    "mv onto": bash("mv -f c.txt a.txt"),
+    "cp": bash("cp a.txt b.txt"),
+    "chmod": bash("chmod 600 a.txt"),
+    "move_file": tool("move_file", {"file_path": "a.txt", "new_path": "sub/b.txt"}),
+    "delete_file": tool("delete_file", {"file_path": "a.txt"}),
+}
+
+
+@pytest.mark.parametrize("between", CALLS)
+def test_whatever_is_edited_before_and_behind_a_command_all_of_it_goes_back(
+    daemon: Daemon, shared_home: Home, between: str
+) -> None:
+    for dirty, before, behind in itertools.product((False, True), repeat=3):
+        if dirty and not before and not behind:
+            continue  # what is unsaved is the user's alone, and a conflict
+        with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+            if dirty:
+                editor.type(0, 0, "mine ")
+            editor.runs_anyway = True
+            (editor.root / "c.txt").write_text("c\n")
+            author = author_of(editor)
+            was = (editor.text, tree(author.root))
+            edits = [
+                [READ, write(text)] if wanted else [] for wanted, text in ((before, "1\n"), (behind, "2\n"))
+            ]
+            author.does("one", *edits[0], read("a.txt"), CALLS[between], *edits[1])
+            now = (editor.text, tree(author.root))
+            what = f"dirty {dirty}, edited before {before}, behind {behind}: {now}"
+            result = author.rewind("one")
+            assert "conflict" not in told(result).values(), (what, result)
+            assert (editor.text, tree(author.root)) == was, what
+            if before:  # else it may come again in the editor, whose text is that of the file by now
+                author.undo()
+                assert (editor.text, tree(author.root)) == now, what
+                author.undo()
+                assert (editor.text, tree(author.root)) == was, what
+            editor.close()

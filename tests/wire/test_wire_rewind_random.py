@@ -192,7 +192,9 @@ class Rewinds(RuleBasedStateMachine):
     @precondition(lambda self: self.before)
     @rule(data=st.data(), scope=st.sampled_from(("files", "both")))
     def rewind(self, data: st.DataObject, scope: str) -> None:
-        prompt_id = data.draw(st.sampled_from(list(self.before)))
+        self.go_back(data.draw(st.sampled_from(list(self.before))), scope)
+
+    def go_back(self, prompt_id: str, scope: str) -> None:
         was, messages = self.world(), self.author.chat.get()["messages"]
         dry = self.author.rewind(prompt_id, scope, dryRun=True)
         assert self.world() == was
@@ -364,10 +366,13 @@ class DocumentAndFile(OpenDocument):
         ),
         then=st.sampled_from(("", "4\n")),
         before=st.sampled_from(("", "5\n")),
+        goes_back=st.booleans(),
     )
-    def command_at_the_document(self, command: str, then: str, before: str) -> None:
+    def command_at_the_document(self, command: str, then: str, before: str, goes_back: bool) -> None:
         edits = [[read("a.txt"), write("a.txt", text)] if text else [] for text in (before, then)]
         self.prompt(*edits[0], quiet(command), *edits[1])
+        if goes_back:
+            self.go_back(list(self.before)[-1], "files")
 
     @rule(to=st.sampled_from(("b", "d/e/a")), deletes=st.booleans(), text=st.sampled_from(("", "6\n")))
     def move_or_delete_the_document(self, to: str, deletes: bool, text: str) -> None:
