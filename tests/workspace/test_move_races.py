@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from search_trees import RIPGREP, job, needs_ripgrep, search_with
 from test_paths import flipping
 
 from agentd.workspace import beneath, files, replacing, swapping
 from agentd.workspace.paths import WorkspaceError, resolve
+from agentd.workspace.ripgrep import Ripgrep
 
 TRIALS = 20_000
 
@@ -136,3 +138,22 @@ def test_what_appears_at_the_new_name_in_the_last_moment_is_never_written_over(
     with pytest.raises(WorkspaceError, match="nothing is moved over it"):
         files.move(place, target, before)
     assert ((root / "m").read_bytes(), (root / "s").read_bytes()) == (b"theirs", b"ours")
+
+
+@pytest.mark.parametrize("pattern", [None, "side"])
+@pytest.mark.parametrize("ripgrep", [None, pytest.param(RIPGREP, marks=needs_ripgrep)])
+async def test_no_search_follows_a_folder_that_flips_to_a_link_while_it_walks(
+    root: Path, ripgrep: Ripgrep | None, pattern: str | None
+) -> None:
+    for name in ("f", "x"):
+        (root.parent / "outside" / f"{name}.secret").write_bytes(b"outside\n")
+    for folder in ("d", *(f"more{number}" for number in range(20))):
+        (root / folder).mkdir()
+        (root / folder / "f").write_bytes(b"inside\n")
+    (root / "e").symlink_to(root.parent / "outside")
+    with flipping(root / "d", root / "e"):
+        for _ in range(40):
+            outcome = await search_with(ripgrep, job(root, pattern, glob=None if pattern else "**"))
+            assert "outside" not in str(outcome.found).replace(str(root.parent), "")
+            assert not [each for each in outcome.found if "secret" in each["file"]]
+            assert len(outcome.found) >= 20
