@@ -56,6 +56,12 @@ function carried(other: string[], apart: Hunk[], done: Hunk[], then: string[]): 
   return lines.join("");
 }
 
+/** As many lines for as many are each for its own: one of them may be the user's, the next one the agent's. */
+function lineByLine(hunks: Hunk[]): Hunk[] {
+  return hunks.flatMap((each) => (each.oldLines !== each.newLines ? [each] : Array.from({ length: each.oldLines }, (_, line) => (
+    { oldStart: each.oldStart + line, oldLines: 1, newStart: each.newStart + line, newLines: 1 }))));
+}
+
 const sizeOf = (hunks: Hunk[]): number => hunks.reduce((sum, each) => sum + each.oldLines + each.newLines, 0);
 
 /** The track once the text is `now` by the user's doing: what is not at a place of the agent's is no change of it. */
@@ -65,7 +71,7 @@ export function withUser(track: Track, now: string): Track {
   const [base, seen, then] = [linesOf(track.base), linesOf(track.seen), linesOf(now)];
   const made = (user: Hunk[]): Track => ({ base: carried(base, agent, user, then), seen: carried(seen, [], user, then) });
   // Both or neither: what is in one of them alone would count as the agent's.
-  const free = hunksBetween(track.seen, now)
+  const free = lineByLine(hunksBetween(track.seen, now))
     .filter((each) => !agent.some((other) => isWithin(oldSpan(each), newSpan(other))) && made([each]).base !== track.base);
   const before = sizeOf(hunksBetween(track.base, now));
   // What takes back some of the agent's looks like the user's own where lines are alike: then the texts come no closer.

@@ -1,10 +1,12 @@
 /** Which files prompts changed and what the user said of them: a fold of events, kept with the workspace. */
 import type { Change } from "../../shared/messages";
 import type { EventNotification, FileChange, RewoundFile, SessionDiffResult } from "../../shared/wire";
+import { keyOf } from "./uris";
 
-/** What is kept of one session. `prompts` in the order in which they ran. */
+/** What is kept of one session. `prompts` in the order in which they ran; `seq` is of the last event in it, all before are. */
 export interface SessionRecord {
   sessionId: string;
+  seq?: number;
   prompts: string[];
   changes: Omit<Change, "path" | "sessionId">[];
 }
@@ -98,10 +100,37 @@ export function said(record: SessionRecord, promptId: string, uri: string | unde
   };
 }
 
+/** The record with the number of an event that is in it: where it is the next one, or `isAll` says that none is missing. */
+export function withSeq(record: SessionRecord, seq: number | undefined, isAll = false): SessionRecord {
+  if (seq === undefined || (!isAll && seq !== (record.seq ?? 0) + 1)) return record;
+  return { ...record, seq };
+}
+
+/** The record once a file's open changes are decided all together. `uri` as VS Code writes it, here and below. */
+export function settled(record: SessionRecord, uri: string, state: "accepted" | "reverted"): SessionRecord {
+  return {
+    ...record,
+    changes: record.changes.map((each) => (keyOf(each.uri) === uri && each.state === "open" ? { ...each, state } : each)),
+  };
+}
+
+/** The record once a file's changes of a prompt and those behind it are to be decided again. */
+export function reopened(record: SessionRecord, promptId: string, uri: string): SessionRecord {
+  const from = record.prompts.indexOf(promptId);
+  const isAgain = (each: Kept) => keyOf(each.uri) === uri && record.prompts.indexOf(each.promptId) >= from;
+  return { ...record, changes: record.changes.map((each) => (isAgain(each) ? { ...each, state: "open" as const } : each)) };
+}
+
+/** The prompts whose changes of a file are open, from one on, in the order in which they ran. */
+export function openPrompts(record: SessionRecord, promptId: string, uri: string): string[] {
+  const open = new Set(record.changes.filter((each) => each.state === "open" && keyOf(each.uri) === uri).map((each) => each.promptId));
+  return record.prompts.slice(Math.max(record.prompts.indexOf(promptId), 0)).filter((each) => open.has(each));
+}
+
 /** The first prompt whose change of a file is open: what was before it is what the user compares with. */
 export function firstOpen(record: SessionRecord, uri: string): Kept | undefined {
   return record.changes
-    .filter((each) => each.uri === uri && each.state === "open")
+    .filter((each) => each.state === "open" && keyOf(each.uri) === uri)
     .sort((one, other) => record.prompts.indexOf(one.promptId) - record.prompts.indexOf(other.promptId))[0];
 }
 
