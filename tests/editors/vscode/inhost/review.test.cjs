@@ -68,13 +68,60 @@ test("a hunk is accepted, the rest follows what is typed, and is then taken back
   const [rest] = await counted(document, 1);
   assert.equal(rest.range.start.line, 4);
   await type(document, 4, 0, "above\n");
-  const [moved] = await until("the place is as large as what stands there", async () => {
+  assert.equal(document.getText(), "a\nB\nc\nd\nabove\nE\nf\n");
+  const [moved] = await until("the place has moved with what was typed above it", async () => {
     const found = await lenses(document, REVERT);
-    return found.length === 1 && document.getText().includes("above") && found;
+    return found.length === 1 && found[0].range.start.line === 5 && found;
   });
-  assert.equal(moved.range.start.line, 4);
   await click(moved);
-  assert.equal(document.getText(), "a\nB\nc\nd\ne\nf\n");
+  assert.equal(document.getText(), "a\nB\nc\nd\nabove\ne\nf\n");
+  await counted(document, 0);
+});
+
+test("what the user writes is not offered, and what both wrote is taken back on a word only", async () => {
+  const document = await opened("both (1)+[x].txt", "a\nb\nc\nd\ne\nf\n");
+  await edited(document, edit(document, "b", "B"), edit(document, "e", "E"));
+  await counted(document, 2);
+  await type(document, 3, 0, "my own ");
+  await type(document, 4, 1, ", and mine");
+  await until("the place of both is told from the other", async () => {
+    const titles = (await lenses(document, REVERT)).map((lens) => lens.command.title);
+    return titles.length === 2 && titles[1].includes("since") && !titles[0].includes("since");
+  }, () => lenses(document, REVERT));
+  const then = document.getText();
+  const [pure, shared] = await lenses(document, REVERT);
+  void click(shared); // a question that nobody answers
+  await click(pure);
+  assert.equal(document.getText(), then.replace("B", "b"));
+  assert.equal(document.getText(), "a\nb\nc\nmy own d\nE, and mine\nf\n");
+});
+
+test("what a command writes under an open file is offered like an edit", async () => {
+  const document = await opened("command.txt", "a\nb\nc\nd\n");
+  const work = await session("full", read(document), edit(document, "a", "A"),
+    call("bash", { command: `printf 'A\\nb\\nC\\nd\\n' > '${document.uri.fsPath}'` }), say("done"));
+  await run("agentd.prompt", "change it");
+  await until("the prompt has ended", () => asked(work).length === 4, () => asked(work));
+  await until("VS Code has read it", () => document.getText() === "A\nb\nC\nd\n", () => document.getText());
+  await counted(document, 2);
+  await type(document, 1, 1, " mine");
+  await counted(document, 2);
+});
+
+test("a place comes back with an undo, its file with the last one, and both go with a redo", async () => {
+  const document = await opened("back.txt", "a\nb\nc\nd\ne\n");
+  await edited(document, edit(document, "b", "B"), edit(document, "e", "E"));
+  await click((await counted(document, 2))[0]);
+  await click((await counted(document, 1))[0]);
+  await counted(document, 0);
+  await vscode.window.showTextDocument(document);
+  await run("undo");
+  await counted(document, 1);
+  await run("undo");
+  await counted(document, 2);
+  await run("redo");
+  await counted(document, 1);
+  await run("redo");
   await counted(document, 0);
 });
 
