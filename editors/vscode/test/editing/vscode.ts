@@ -60,6 +60,8 @@ export class Document {
   isDirty = false;
   isClosed = false;
   readonly uri: Uri;
+  /** What comes of saving it. */
+  saving: () => Promise<boolean> = async () => true;
 
   constructor(uri: string, private text: string) {
     this.uri = Uri.parse(uri);
@@ -68,6 +70,16 @@ export class Document {
 
   get eol(): EndOfLine {
     return this.text.includes("\r\n") ? EndOfLine.CRLF : EndOfLine.LF;
+  }
+
+  get isUntitled(): boolean {
+    return this.uri.scheme === "untitled";
+  }
+
+  async save(): Promise<boolean> {
+    const isSaved = await this.saving();
+    if (isSaved) this.isDirty = false;
+    return isSaved;
   }
 
   get lineCount(): number {
@@ -110,12 +122,30 @@ export class Document {
   }
 }
 
+export class CancellationError extends Error {}
+export class CancellationTokenSource {
+  private readonly emitter = new EventEmitter<void>();
+  readonly token = { isCancellationRequested: false, onCancellationRequested: this.emitter.event };
+  cancel(): void {
+    this.token.isCancellationRequested = true;
+    this.emitter.fire();
+  }
+}
+export enum FileType { File = 1, Directory = 2 }
+export enum FilePermission { Readonly = 1 }
+
+const diagnosed = new EventEmitter<{ uris: Uri[] }>();
 const none = (): Disposable => new Disposable(() => undefined);
 export const window = { createTextEditorDecorationType: none, onDidChangeVisibleTextEditors: none, onDidChangeActiveTextEditor: none, visibleTextEditors: [] };
-export const languages = { registerCodeLensProvider: none };
+export const languages = {
+  registerCodeLensProvider: none, getDiagnostics: () => [], onDidChangeDiagnostics: diagnosed.event,
+  /** Something says of these documents what is wrong with them. */
+  say: (...uris: Uri[]) => diagnosed.fire({ uris }),
+};
 export const commands = { registerCommand: none, executeCommand: async () => undefined };
 export const workspace = {
   textDocuments: [] as Document[],
+  fs: { stat: async (_: Uri): Promise<{ type: FileType; permissions?: FilePermission }> => ({ type: FileType.File }) },
   onDidChangeTextDocument: happened.event,
   onDidCloseTextDocument: closed.event,
   onDidRenameFiles: none,

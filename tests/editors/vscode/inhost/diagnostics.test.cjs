@@ -55,3 +55,17 @@ test("the problems of the present text are waited for, where a checker takes its
   clearTimeout(late);
   assert.ok(asked(work)[2].includes("one is undefined"), asked(work)[2]);
 }));
+
+test("waiting for problems ends with the prompt that is stopped, and the next one is answered", () => withProblems(async (collection) => {
+  const document = await opened("silent.py", "one\ntwo\n");
+  collection.set(document.uri, [problem(1, "two is undefined")]); // and nothing more, ever
+  const input = { file_path: document.uri.fsPath };
+  const work = await session("full", call("read_file", input),
+    call("edit_file", { ...input, old_string: "two", new_string: "2" }), say("on I go"));
+  await run("agentd.prompt", "mend it");
+  await until("the edit is there", () => document.getText().includes("2"));
+  await run("agentd.cancel", work.sessionId);
+  await until("the next prompt is taken", () => run("agentd.prompt", "go on").then(() => true, () => false));
+  await until("the model is asked again", () => asked(work).length === 3, () => asked(work));
+  assert.match(asked(work)[2], /go on/);
+}));

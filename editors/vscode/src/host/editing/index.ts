@@ -136,7 +136,7 @@ export function createEditing(context: EditingContext): Editing {
     changes, tracks, files, diagnostics, focus, statusBar, new Review(changes, tracks, context.log),
     vscode.workspace.registerTextDocumentContentProvider(ORIGINAL, originals),
     vscode.workspace.registerTextDocumentContentProvider(PREVIEW, previews),
-    client.onRequest("agentd/document/save", save),
+    client.onRequest("agentd/document/save", (params: Parameters<typeof save>[0], token) => save(params, token)),
     client.onRequest("agentd/diagnostics/get", (params: Parameters<Diagnostics["get"]>[0], token) => diagnostics.get(params, token)),
     client.onConnection(connected),
     context.onEvent((event) => {
