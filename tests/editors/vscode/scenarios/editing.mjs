@@ -34,6 +34,26 @@ scenario("an edit shows in the unsaved editor, and its undo leaves what was type
   await window.shows("a.txt", "one typed");
 });
 
+scenario("an edit for a text that the user has changed meanwhile is refused where the user sees it", async (stage) => {
+  stage.configure({ mode: "ask", trusted: [stage.path()] });
+  const window = await stage.open({ files: { "a.txt": TEXT } });
+  const chat = await window.chat();
+  await window.openFile("a.txt");
+  await chat.send("Shout.");
+  await reads(stage, "a.txt");
+  await edits(stage, "a.txt", ["three", "THREE"]);
+  await chat.permission.waitFor();
+  await window.typeAt("a.txt", 3, ", as I want it");
+  await chat.allow();
+  const told = await stage.model.asked();
+  told.ends("You were faster.");
+  await chat.shows("You were faster.");
+  await window.shows("a.txt", "three, as I want it");
+  expect(!(await window.text("a.txt")).includes("THREE"), "the user's words were written over");
+  await chat.frame.locator('[data-state="failed"]').first().waitFor();
+  expect(stage.read("a.txt") === TEXT, "the file on disk was changed");
+});
+
 scenario("one of two changed places is reverted, the other stays", async (stage) => {
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ files: { "a.txt": TEXT } });
