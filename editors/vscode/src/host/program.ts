@@ -6,7 +6,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { HostError, toCallError } from "./handlers";
 import { ask, type CommandLine } from "./process";
-import { pythonOfWorkspace } from "./python";
+import { pythonsOfWorkspace } from "./python";
 import { atLeast, OLDEST, versionIn } from "./versions";
 
 export interface Program extends CommandLine {
@@ -106,9 +106,12 @@ async function* candidates(places: Places): AsyncGenerator<string> {
     return isExecutable(file);
   };
   if (vscode.workspace.isTrusted) {
-    const python = await pythonOfWorkspace(places.log);
-    const beside = python === null ? null : path.join(path.dirname(python), NAME);
-    if (beside !== null && (await is(beside))) yield beside;
+    for (const python of await pythonsOfWorkspace(places.log)) {
+      for (const folder of programFolders(path.dirname(python))) {
+        const beside = path.join(folder, NAME);
+        if (await is(beside)) yield beside;
+      }
+    }
   }
   for (const folder of await searchPath(process.env.PATH ?? "", workspaceFolders())) {
     const file = path.join(folder, NAME);
@@ -116,6 +119,11 @@ async function* candidates(places: Places): AsyncGenerator<string> {
   }
   const installed = await places.installed();
   if (installed !== null && (await is(installed))) yield installed;
+}
+
+/** Where an environment has its programs: with its interpreter, or below that, as Conda has them on Windows. */
+function programFolders(ofInterpreter: string): string[] {
+  return process.platform === "win32" ? [ofInterpreter, path.join(ofInterpreter, "Scripts")] : [ofInterpreter];
 }
 
 /** The folders of a PATH, and where `pip install --user` puts programs, without relative ones and those in a workspace. */

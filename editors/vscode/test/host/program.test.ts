@@ -18,7 +18,8 @@ beforeEach(() => {
 afterEach(() => {
   Object.assign(process.env, { PATH: path, HOME: home });
   delete settings.command;
-  Object.assign(python, { api: undefined, asked: 0 });
+  Object.assign(python, { api: undefined, asked: 0, activates: undefined });
+  workspace.workspaceFolders = undefined;
 });
 
 /** A program that says a version. */

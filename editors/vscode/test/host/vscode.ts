@@ -60,16 +60,21 @@ export const commands = {
 export const settings: Record<string, unknown> = {};
 /** Those of the workspace. */
 export const workspaceSettings: Record<string, unknown> = {};
-/** What the Python extension says, where it is there. */
-export const python: { api: unknown; asked: number } = { api: undefined, asked: 0 };
+/** What the Python extension says, where it is there; `activates` where it is not active yet. */
+export const python: { api: unknown; asked: number; activates: (() => Promise<unknown>) | undefined } = { api: undefined, asked: 0, activates: undefined };
+export const installed = new EventEmitter<void>();
+export const trusted = new EventEmitter<void>();
 export const extensions = {
+  onDidChange: installed.event,
   getExtension(): unknown {
     python.asked++;
+    if (python.activates !== undefined) return { isActive: false, exports: undefined, activate: python.activates };
     return python.api === undefined ? undefined : { isActive: true, exports: python.api };
   },
 };
 
 export const workspace = {
+  onDidGrantWorkspaceTrust: trusted.event,
   getConfiguration: () => ({
     get: (name: string, other: unknown) => workspaceSettings[name] ?? settings[name] ?? other,
     inspect: (name: string) => ({ globalValue: settings[name], workspaceValue: workspaceSettings[name] }),
