@@ -37,7 +37,18 @@ export enum ProgressLocation { SourceControl = 1, Window = 10, Notification = 15
 
 /** What notifications show at the moment. */
 export const notifications: string[] = [];
+/** What the user answers to messages, in their order; and the messages. */
+export const answers: (string | undefined)[] = [];
+export const messages: string[] = [];
+const message = async (text: string): Promise<string | undefined> => {
+  messages.push(text);
+  return answers.shift();
+};
 export const window = {
+  showWarningMessage: message,
+  showErrorMessage: message,
+  showInputBox: async () => answers.shift(),
+  setStatusBarMessage: (text: string) => void messages.push(text),
   async withProgress(options: { title: string }, work: (progress: object, token: object) => Promise<void>): Promise<void> {
     notifications.push(options.title);
     await work({}, new CancellationTokenSource().token);
