@@ -25,6 +25,12 @@ export interface Places {
   log: vscode.LogOutputChannel;
 }
 
+/** Where this runs, which is where the workspace is. A server in a browser has its address for a name. */
+function machine(): string {
+  const name = vscode.env.remoteName;
+  return name !== undefined && /^[a-z][a-z-]*$/.test(name) ? `the machine of the workspace (${name})` : "this machine";
+}
+
 /** The first agentd that works with this extension. Fails with a HostError of kind `missing` where there is none. */
 export async function findProgram(places: Places): Promise<Program> {
   const said = vscode.workspace.getConfiguration("agentd").get<string[]>("command", []);
@@ -41,7 +47,7 @@ export async function findProgram(places: Places): Promise<Program> {
     places.log.warn(`${program.shown} is not used: agentd ${program.version} is older than ${OLDEST}.`);
   }
   const reason = tooOld.length === 0
-    ? "agentd was not found on this machine."
+    ? `agentd was not found on ${machine()}.`
     : `${tooOld.join(", ")}, which is too old: this extension needs ${OLDEST} or newer.`;
   throw new HostError(reason, { kind: "missing" });
 }
@@ -55,7 +61,7 @@ async function chosen(said: string[], places: Places): Promise<Program> {
   }
   const command = await located(name);
   if (command === null) {
-    throw new HostError(`The setting agentd.command names "${name}", which is no program on this machine.`, { kind: "unusable", hint });
+    throw new HostError(`The setting agentd.command names "${name}", which is no program on ${machine()}.`, { kind: "unusable", hint });
   }
   const line = { command, args };
   let program: Program;

@@ -156,8 +156,10 @@ export class Setup {
 
   private async chooseProgram(): Promise<void> {
     const chosen = await vscode.window.showOpenDialog({ title: "Choose the agentd program", openLabel: "Use", canSelectMany: false });
-    const file = chosen?.[0]?.fsPath;
-    if (file === undefined) return;
+    const [uri] = chosen ?? [];
+    if (uri === undefined) return;
+    const file = uri.fsPath;
+    if (uri.scheme !== "file") throw new HostError(`${file} is on another machine than the workspace: agentd runs where the files are.`);
     if (!(await isExecutable(file))) throw new HostError(`${file} is no program.`);
     await vscode.workspace.getConfiguration("agentd").update("command", [file], vscode.ConfigurationTarget.Global);
   }

@@ -56,6 +56,8 @@ export const window = {
   },
 };
 
+export const env: { remoteName: string | undefined } = { remoteName: undefined };
+
 const registered = new Map<string, (...args: unknown[]) => unknown>();
 export const commands = {
   registerCommand(id: string, run: (...args: unknown[]) => unknown): Disposable {
