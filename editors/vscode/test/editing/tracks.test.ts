@@ -10,7 +10,7 @@ import { Review } from "../../src/host/editing/review";
 import { Tracks } from "../../src/host/editing/tracks";
 import { TrackStore } from "../../src/host/editing/trackStore";
 import { PlayedDaemon } from "../host/wire";
-import { Document, workspace } from "./vscode";
+import { Document, renamed, workspace } from "./vscode";
 
 vi.mock("vscode", () => import("./vscode"));
 
@@ -334,4 +334,39 @@ test("two sessions' edits of one file are both offered", async () => {
   window.changes.note(other);
   window.tracks.note(other);
   expect((await window.offered(document))?.map(([, now]) => now)).toEqual(["ONE\n", "THREE\n", "SIX\n"]);
+});
+
+test("a file that the user moves takes what is offered in it along, under the name that the daemon knows", async () => {
+  const { window, document } = await edited();
+  await window.accepts(document, 0);
+  document.close();
+  renamed("file:///w/a.txt", "file:///w/sub/b.txt");
+  const there = new Document("file:///w/sub/b.txt", document.getText());
+  expect(await window.offered(there)).toEqual([["6\n", "SIX\n", false]]);
+  expect((await window.tracks.of(there as never))?.uri).toBe(URI);
+  expect(window.changes.of("s").map(({ path, uri }) => [path, uri])).toEqual([["sub/b.txt", URI]]);
+  expect(window.changes.placeNow(URI)).toBe("file:///w/sub/b.txt");
+  renamed("file:///w/sub", "file:///w/other");
+  there.close();
+  expect(await window.offered(new Document("file:///w/other/b.txt", there.getText()))).toEqual([["6\n", "SIX\n", false]]);
+});
+
+test("an edit whose answer never came is the agent's all the same", async () => {
+  const { window, document } = await edited();
+  const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 1 } };
+  const edit = { documentChanges: [{ textDocument: { uri: URI, version: document.version }, edits: [{ range, newText: "ONE" }] }] };
+  await expect(window.tracks.applying({ edit } as never, async () => {
+    document.becomes(document.getText().replace("1", "ONE"), true);
+    throw new Error("the daemon is gone");
+  })).rejects.toThrow("is gone");
+  window.tracks.reset();
+  expect((await window.offered(document))?.map(([, now]) => now)).toEqual(["ONE\n", "THREE\n", "SIX\n"]);
+});
+
+test("line ends are no change, whichever a text has", async () => {
+  const window = opened();
+  window.prompts.set("p", ["1\r\n2\r\n3\r\n", "1\r\nTWO\r\n3\r\n"]);
+  window.begins("p");
+  window.ends("p");
+  expect(await window.offered(new Document(URI, "1\r\nTWO\r\n3\r\n"))).toEqual([["2\n", "TWO\r\n", false]]);
 });

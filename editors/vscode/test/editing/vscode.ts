@@ -52,6 +52,7 @@ export enum OverviewRulerLane { Left = 1 }
 export enum TextDocumentChangeReason { Undo = 1, Redo = 2 }
 
 const happened = new EventEmitter<object>();
+const moved = new EventEmitter<{ files: { oldUri: Uri; newUri: Uri }[] }>();
 const closed = new EventEmitter<Document>();
 
 /** A document in the editor. What is done to it is told as VS Code tells it. */
@@ -148,8 +149,13 @@ export const workspace = {
   fs: { stat: async (_: Uri): Promise<{ type: FileType; permissions?: FilePermission }> => ({ type: FileType.File }) },
   onDidChangeTextDocument: happened.event,
   onDidCloseTextDocument: closed.event,
-  onDidRenameFiles: none,
+  onDidRenameFiles: moved.event,
   onDidChangeConfiguration: none,
   getConfiguration: () => ({ get: () => true }),
   asRelativePath: (uri: Uri) => uri.path.replace("/w/", ""),
 };
+
+/** The user moves a file or a folder. */
+export function renamed(from: string, to: string): void {
+  moved.fire({ files: [{ oldUri: Uri.parse(from), newUri: Uri.parse(to) }] });
+}

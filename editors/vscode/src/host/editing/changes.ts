@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { Change, Params, Result } from "../../shared/messages";
 import type { AttachResult, EventNotification, SessionDiffResult, SessionRewindResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
-import { after, counted, emptyRecord, firstOpen, openPrompts, reopened, said, settled, withSeq, withWords, type SessionRecord } from "./record";
+import { after, counted, emptyRecord, firstOpen, moved, openPrompts, placeOf, reopened, said, settled, withSeq, withWords, type SessionRecord } from "./record";
 import { keyOf } from "./uris";
 
 const KEY = "agentd.changes";
@@ -58,8 +58,8 @@ export class Changes implements vscode.Disposable {
   }
 
   of(sessionId: string): Change[] {
-    return (this.records.get(sessionId)?.changes ?? []).map((each) => ({
-      ...each, sessionId, path: vscode.workspace.asRelativePath(vscode.Uri.parse(each.uri)),
+    return (this.records.get(sessionId)?.changes ?? []).map(({ movedTo, ...each }) => ({
+      ...each, sessionId, path: vscode.workspace.asRelativePath(vscode.Uri.parse(movedTo ?? each.uri)),
     }));
   }
 
@@ -82,9 +82,24 @@ export class Changes implements vscode.Disposable {
     return record ? openPrompts(record, promptId, keyOf(uri)) : [];
   }
 
-  /** What the daemon calls a file that it changed. */
-  nameOf(sessionId: string, uri: string): string {
-    return this.records.get(sessionId)?.changes.find((each) => keyOf(each.uri) === keyOf(uri))?.uri ?? uri;
+  /** What the daemon calls a file in what a prompt did to it. */
+  nameOf(sessionId: string, promptId: string, uri: string): string {
+    const place = keyOf(uri);
+    return this.records.get(sessionId)?.changes.find((each) => each.promptId === promptId && placeOf(each) === place)?.uri ?? uri;
+  }
+
+  /** Where a file is now that a session changed, by what the daemon calls it. */
+  placeNow(uri: string): string {
+    for (const record of this.records.values()) {
+      const change = record.changes.find((each) => each.uri === uri && each.movedTo !== undefined);
+      if (change) return placeOf(change);
+    }
+    return uri;
+  }
+
+  /** The user has moved a file or a folder. */
+  moved(from: string, to: string): void {
+    for (const sessionId of [...this.records.keys()]) this.update(sessionId, (record) => moved(record, keyOf(from), keyOf(to)));
   }
 
   /** A session that ran elsewhere or before this was kept: its events tell, where they are not too many. */

@@ -81,8 +81,7 @@ function registerCommands(context: EditingContext, changes: Changes): vscode.Dis
   type FilePlace = Params<"openDiff">;
   const active = (): FilePlace | undefined => {
     const uri = vscode.window.activeTextEditor?.document.uri.toString();
-    const open = uri === undefined ? undefined : changes.open(uri);
-    return open && uri !== undefined ? { ...open, uri } : undefined;
+    return uri === undefined ? undefined : changes.open(uri);
   };
   const onFile = (name: string, act: (place: FilePlace) => unknown) =>
     vscode.commands.registerCommand(name, async (given?: FilePlace) => {
@@ -97,7 +96,7 @@ function registerCommands(context: EditingContext, changes: Changes): vscode.Dis
     context.post({ type: "focus" });
   };
   return [
-    onFile("agentd.ui.openDiff", openDiff),
+    onFile("agentd.ui.openDiff", ({ sessionId, promptId, uri }) => openDiff({ sessionId, promptId, uri }, changes.placeNow(uri))),
     onFile("agentd.ui.acceptFile", (place) => changes.accept(place)),
     onFile("agentd.ui.revertFile", async (place) => tellConflicts((await changes.revert(place)).files)),
     vscode.commands.registerCommand("agentd.ui.addSelection", () => attach(selectionAttachment())),
@@ -154,8 +153,8 @@ export function createEditing(context: EditingContext): Editing {
     handlers: {
       complete: async (params) => complete(params, files, params.trigger === "/" ? await commands() : []),
       attach: ({ uris }) => uris.map((each) => fileAttachment(vscode.Uri.parse(each, true))),
-      openFile,
-      openDiff: async (place) => (await openDiff(place), {}),
+      openFile: (params) => openFile({ ...params, uri: changes.placeNow(params.uri) }),
+      openDiff: async (place) => (await openDiff(place, changes.placeNow(place.uri)), {}),
       previewPatch: async ({ uri, patch }) => (await previews.open(uri, patch), {}),
       accept: (params) => (changes.accept(params), {}),
       revert: (params) => changes.revert(params),

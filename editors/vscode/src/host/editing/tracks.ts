@@ -63,6 +63,8 @@ type DocumentEdit = Extract<NonNullable<ApplyWorkspaceEditParams["edit"]["docume
 export class Tracks implements vscode.Disposable {
   /** The text of documents that have a track, as it was last. */
   private readonly texts = new Map<string, string>();
+  /** New names of files that the daemon has VS Code move: it tells of that itself. */
+  private readonly movedByAgent = new Set<string>();
   private readonly coming = new Map<string, { before: string; after: string }>();
   private readonly touched = new Map<string, Touched>();
   /** The text behind the agent's last edit in a run. */
@@ -88,6 +90,7 @@ export class Tracks implements vscode.Disposable {
     this.subscription = vscode.Disposable.from(
       vscode.workspace.onDidChangeTextDocument((event) => this.follow(event)),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.close(uri.toString())),
+      vscode.workspace.onDidRenameFiles(({ files }) => files.forEach((each) => this.moved(each.oldUri.toString(), each.newUri.toString()))),
       changes.onDidChange((sessionId) => this.dropDecided(sessionId)),
       changes.onMissed((event) => this.note(event)),
     );
@@ -160,6 +163,7 @@ export class Tracks implements vscode.Disposable {
   async applying<R>(params: ApplyWorkspaceEditParams, apply: () => R | Thenable<R>): Promise<R> {
     const uris: string[] = [];
     for (const change of params.edit.documentChanges ?? []) {
+      if ("kind" in change && change.kind === "rename") this.movedByAgent.add(keyOf(change.newUri));
       if (!("textDocument" in change)) continue;
       const uri = keyOf(change.textDocument.uri);
       const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
@@ -205,6 +209,16 @@ export class Tracks implements vscode.Disposable {
       else this.lookSoon(document);
     }
     if (this.store.get(uri)) this.texts.set(uri, now);
+  }
+
+  private moved(from: string, to: string): void {
+    if (this.movedByAgent.delete(to)) return;
+    for (const track of this.store.all()) {
+      if (track.uri !== from && !track.uri.startsWith(`${from}/`)) continue;
+      this.store.delete(track.uri);
+      this.put({ ...track, uri: to + track.uri.slice(from.length) });
+    }
+    this.changes.moved(from, to);
   }
 
   private byAgent(uri: string, before: string, after: string): void {
@@ -307,7 +321,7 @@ export class Tracks implements vscode.Disposable {
 
   /** A file before a prompt (null: there was none) and behind what the agent did in it (undefined: not known). */
   private async sides(sessionId: string, promptId: string, uri: string): Promise<[string | null, string | undefined]> {
-    const named = this.changes.nameOf(sessionId, uri);
+    const named = this.changes.nameOf(sessionId, promptId, uri);
     const [original, diff] = await Promise.all([
       this.originals.text({ sessionId, promptId, uri: named }),
       this.client.request<SessionDiffResult>("agentd/session/diff", { sessionId, promptId }),
