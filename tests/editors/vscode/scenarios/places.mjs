@@ -64,7 +64,7 @@ scenario("a folder that is removed from the window while a prompt runs in it tak
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ workspace, files: { "second/a.txt": "one\n" } });
   const chat = await window.chat();
-  await chat.chooseFolder("second");
+  await chat.choose("Folder", "second");
   await chat.send("Work.");
   const turn = await stage.model.asked();
   turn.says("Held ");
