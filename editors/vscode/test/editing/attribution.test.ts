@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { accepting, placesOf, withAgent, withUser, type Track } from "../../src/host/editing/attribution";
-import { accepted, linesOf, removedText } from "../../src/host/editing/hunks";
+import { linesOf, removedText } from "../../src/host/editing/hunks";
 
 const BEFORE = "1\n2\n3\n4\n5\n6\n7\n";
 const AGENT = "1\n2\nTHREE\n4\n5\n6\n7\n";
@@ -120,10 +120,4 @@ describe("of any texts", () => {
     const known = new Set([before, agent, now].flatMap(linesOf));
     for (const line of [...linesOf(track.base), ...linesOf(track.seen)]) expect(known).toContain(line);
   })));
-});
-
-test("accepting by the texts alone is what accepting a place is", () => {
-  const now = AGENT.replace("6", "SIX");
-  const [first] = placesOf({ base: BEFORE, seen: now }, now);
-  expect(accepting({ base: BEFORE, seen: now }, now, first!).base).toBe(accepted(BEFORE, now, first!));
 });

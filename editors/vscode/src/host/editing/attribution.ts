@@ -2,7 +2,7 @@
  * Who changed what of a text: what of it the agent did, kept apart from what the user wrote since. All texts have `\n`
  * as line ends.
  */
-import { hunksBetween, linesOf, type Hunk } from "./hunks";
+import { accepted, hunksBetween, linesOf, type Hunk } from "./hunks";
 
 /**
  * `base` is what the text would be without what the agent did that is not accepted yet, `seen` the same text with it.
@@ -119,8 +119,6 @@ export function placesOf(track: Track, now: string): Place[] {
 
 /** The track without a place, which is right as it is now. */
 export function accepting(track: Track, now: string, place: Hunk): Track {
-  const [base, seen, then] = [[...linesOf(track.base)], linesOf(track.seen), linesOf(now)];
-  base.splice(place.oldStart, place.oldLines, ...then.slice(place.newStart, place.newStart + place.newLines));
   const since = hunksBetween(track.seen, now).filter((each) => touches(newSpan(place), newSpan(each)));
-  return { base: base.join(""), seen: carried(seen, [], since, then).text };
+  return { base: accepted(track.base, now, place), seen: carried(linesOf(track.seen), [], since, linesOf(now)).text };
 }

@@ -19,7 +19,7 @@ import type { Kept, TrackStore } from "./trackStore";
 import { keyOf } from "./uris";
 
 /** A larger file is compared in the diff editor only. */
-export const MAX_LENGTH = 2_000_000;
+const MAX_LENGTH = 2_000_000;
 const LOOK_DELAY_MS = 100;
 const MAX_TRIES = 5;
 
@@ -183,7 +183,7 @@ export class Tracks implements vscode.Disposable {
   note(notification: EventNotification): void {
     const { sessionId, promptId, seq, event } = notification;
     if (event.type === "agent_start") this.running.add(sessionId);
-    else if (event.type === "agent_end") this.running.delete(sessionId);
+    else if (event.type === "agent_end") this.ended(sessionId);
     else if (event.type === "tool_execution_end" && event.result.details?.type === "edit" && !event.result.isError) {
       for (const file of event.result.details.files) this.toolEnded(sessionId, seq, file);
     } else if (event.type === "files_changed" && promptId) {
@@ -209,6 +209,11 @@ export class Tracks implements vscode.Disposable {
       else this.lookSoon(document);
     }
     if (this.store.get(uri)) this.texts.set(uri, now);
+  }
+
+  private ended(sessionId: string): void {
+    this.running.delete(sessionId);
+    if (this.running.size === 0) this.movedByAgent.clear();
   }
 
   private moved(from: string, to: string): void {
@@ -274,6 +279,8 @@ export class Tracks implements vscode.Disposable {
     } finally {
       this.awaited.delete(uri);
     }
+    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+    if (document && last !== undefined) this.lookSoon(document); // the user may have undone it meanwhile
     this.changed.fire();
   }
 
