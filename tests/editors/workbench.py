@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -128,6 +129,7 @@ class Server:
         ]
         if IN_HOST_FLAG not in flags:  # those tests load it from its folder
             self._install(kit.vsix)
+            self._install(_packed(HERE / "vscode" / "python", folder / "python.vsix"))
         self._process = self._started((*flags, *(self._data_alone(folder) if lean else ())))
         self.url = self._url()
 
@@ -141,8 +143,14 @@ class Server:
         """All that the server, its extension hosts and their daemons inherit."""
         return self._place.environment | {
             "EXTENSIONS_GALLERY": _NO_GALLERY,
+            "AGENTD_PYTHON": str(self._python),
             "AGENTD_SCRIPT_REQUESTS": str(self._place.folder / "requests.jsonl"),
         }
+
+    @property
+    def _python(self) -> Path:
+        """What the stand-in for the Python extension does."""
+        return self._place.folder / "python.json"
 
     @property
     def config(self) -> Path:
@@ -152,7 +160,10 @@ class Server:
     @property
     def places(self) -> dict[str, Any]:
         """What the driver has to know of it."""
-        return {"url": self.url, "pid": self._process.pid, "data": str(self.data), "config": str(self.config)}
+        return {
+            **{"url": self.url, "pid": self._process.pid, "data": str(self.data)},
+            **{"config": str(self.config), "python": str(self._python)},
+        }
 
     def _data_alone(self, folder: Path) -> tuple[str, str]:
         """The flag that has the server find those extensions of its own only that run no code."""
@@ -285,6 +296,14 @@ class InHost:
             pytest.fail(f"it did not run:\n{self.log}", pytrace=False)
         if (failure := self.failures[name]) is not None:
             pytest.fail(failure, pytrace=False)
+
+
+def _packed(extension: Path, vsix: Path) -> Path:
+    """An extension that needs no build, as a file that VS Code installs."""
+    with zipfile.ZipFile(vsix, "w") as archive:
+        for path in sorted(extension.iterdir()):
+            archive.write(path, f"extension/{path.name}")
+    return vsix
 
 
 def _die_with_us() -> None:

@@ -1,6 +1,8 @@
 /** The daemon of this window: a language client over a process that is found, started, watched and started again. */
 import * as vscode from "vscode";
-import { CloseAction, ErrorAction, ErrorCodes, LanguageClient, type LanguageClientOptions, type Middleware } from "vscode-languageclient/node";
+import {
+  CloseAction, ErrorAction, ErrorCodes, LanguageClient, LSPErrorCodes, ResponseError, type LanguageClientOptions, type Middleware,
+} from "vscode-languageclient/node";
 import type { Connection } from "../shared/messages";
 import type { Announced, Daemon } from "./daemon";
 import { HostError } from "./handlers";
@@ -104,7 +106,14 @@ export class DaemonClient implements Daemon, vscode.Disposable {
   }
 
   onRequest<P, R>(method: string, handler: (params: P, token: vscode.CancellationToken) => R | Promise<R>): vscode.Disposable {
-    const answer: Handler = async (params, token) => handler(params as P, token);
+    const answer: Handler = async (params, token) => {
+      try {
+        return await handler(params as P, token);
+      } catch (error) {
+        if (!token.isCancellationRequested) throw error;
+        throw new ResponseError(LSPErrorCodes.RequestCancelled, "Cancelled.");
+      }
+    };
     this.handlers.set(method, answer);
     this.run?.client.onRequest(method, answer);
     return new vscode.Disposable(() => this.handlers.delete(method));

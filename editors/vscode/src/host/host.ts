@@ -1,5 +1,6 @@
 /** The extension host's rooms, put together. */
 import * as vscode from "vscode";
+import { CancellationToken } from "vscode-languageclient/node";
 import type { Shown, ToView } from "../shared/messages";
 import type { Session } from "../shared/wire";
 import { Bridge } from "./bridge";
@@ -59,11 +60,15 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
     options: async () => ({
       ...setup.options(), permission: true, updates: "all", ...editing.capabilities, credentials: await keys.read(),
     }),
-    middleware: commandPrompts.middleware,
+    middleware: {
+      ...commandPrompts.middleware,
+      workspace: { handleApplyEdit: (params, next) => editing.applying(params, () => next(params, CancellationToken.None)) },
+    },
   });
   const events = new Events(daemon);
   const editing = createEditing({
-    client: daemon, kept: context.workspaceState, post, shownSessionId: () => shown.id, onEvent: events.on,
+    client: daemon, kept: context.workspaceState, storage: (context.storageUri ?? scratch).fsPath, parentOf: (id) => events.parentOf(id),
+    post, shownSessionId: () => shown.id, onEvent: events.on,
     reveal: () => bridge.reveal(), log: (line) => log.info(line),
   });
   const shown = new ShownSession({

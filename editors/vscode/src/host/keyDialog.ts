@@ -1,6 +1,7 @@
 /** Asks for a provider's key, and keeps it. */
 import * as vscode from "vscode";
 import type { ModelInfo } from "../shared/wire";
+import { toCallError } from "./handlers";
 import type { Keys } from "./keys";
 
 /** Providers that need no key, and the one that is no model. */
@@ -17,8 +18,23 @@ export async function chooseKey(keys: Keys, models: () => Promise<ModelInfo[]>, 
     validateInput: (text) => (/\s/.test(text.trim()) ? "A key has no blanks in it." : undefined),
   });
   if (key === undefined || key.trim() === "") return;
-  await keys.set(provider, key.trim());
-  void vscode.window.setStatusBarMessage(`agentd: the key for ${provider} is kept`, 5000);
+  await kept(keys, provider, key.trim());
+}
+
+async function kept(keys: Keys, provider: string, key: string): Promise<void> {
+  try {
+    await keys.set(provider, key);
+    void vscode.window.setStatusBarMessage(`agentd: the key for ${provider} is kept`, 5000);
+  } catch (error) {
+    const { kind, message, hint } = toCallError(error);
+    if (kind !== "keyring") throw error;
+    const [again, once] = ["Try Again", "Use Until the Window Closes"];
+    const answer = await vscode.window.showErrorMessage(`${message} ${hint ?? ""}`, again, once);
+    if (answer === again) return kept(keys, provider, key);
+    if (answer !== once) return;
+    await keys.lend(provider, key);
+    void vscode.window.setStatusBarMessage(`agentd: the key for ${provider} is used until this window closes`, 5000);
+  }
 }
 
 export async function deleteKey(keys: Keys): Promise<void> {

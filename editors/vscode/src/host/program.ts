@@ -6,7 +6,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { HostError, toCallError } from "./handlers";
 import { ask, type CommandLine } from "./process";
-import { pythonOfWorkspace } from "./python";
+import { pythonsOfWorkspace } from "./python";
 import { atLeast, OLDEST, versionIn } from "./versions";
 
 export interface Program extends CommandLine {
@@ -25,6 +25,12 @@ export interface Places {
   log: vscode.LogOutputChannel;
 }
 
+/** Where this runs, which is where the workspace is. A server in a browser has its address for a name. */
+function machine(): string {
+  const name = vscode.env.remoteName;
+  return name !== undefined && /^[a-z][a-z-]*$/.test(name) ? `the machine of the workspace (${name})` : "this machine";
+}
+
 /** The first agentd that works with this extension. Fails with a HostError of kind `missing` where there is none. */
 export async function findProgram(places: Places): Promise<Program> {
   const said = vscode.workspace.getConfiguration("agentd").get<string[]>("command", []);
@@ -41,7 +47,7 @@ export async function findProgram(places: Places): Promise<Program> {
     places.log.warn(`${program.shown} is not used: agentd ${program.version} is older than ${OLDEST}.`);
   }
   const reason = tooOld.length === 0
-    ? "agentd was not found on this machine."
+    ? `agentd was not found on ${machine()}.`
     : `${tooOld.join(", ")}, which is too old: this extension needs ${OLDEST} or newer.`;
   throw new HostError(reason, { kind: "missing" });
 }
@@ -55,7 +61,7 @@ async function chosen(said: string[], places: Places): Promise<Program> {
   }
   const command = await located(name);
   if (command === null) {
-    throw new HostError(`The setting agentd.command names "${name}", which is no program on this machine.`, { kind: "unusable", hint });
+    throw new HostError(`The setting agentd.command names "${name}", which is no program on ${machine()}.`, { kind: "unusable", hint });
   }
   const line = { command, args };
   let program: Program;
@@ -106,9 +112,12 @@ async function* candidates(places: Places): AsyncGenerator<string> {
     return isExecutable(file);
   };
   if (vscode.workspace.isTrusted) {
-    const python = await pythonOfWorkspace(places.log);
-    const beside = python === null ? null : path.join(path.dirname(python), NAME);
-    if (beside !== null && (await is(beside))) yield beside;
+    for (const python of await pythonsOfWorkspace(places.log)) {
+      for (const folder of programFolders(path.dirname(python))) {
+        const beside = path.join(folder, NAME);
+        if (await is(beside)) yield beside;
+      }
+    }
   }
   for (const folder of await searchPath(process.env.PATH ?? "", workspaceFolders())) {
     const file = path.join(folder, NAME);
@@ -116,6 +125,11 @@ async function* candidates(places: Places): AsyncGenerator<string> {
   }
   const installed = await places.installed();
   if (installed !== null && (await is(installed))) yield installed;
+}
+
+/** Where an environment has its programs: with its interpreter, or below that, as Conda has them on Windows. */
+function programFolders(ofInterpreter: string): string[] {
+  return process.platform === "win32" ? [ofInterpreter, path.join(ofInterpreter, "Scripts")] : [ofInterpreter];
 }
 
 /** The folders of a PATH, and where `pip install --user` puts programs, without relative ones and those in a workspace. */

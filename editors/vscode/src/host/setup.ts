@@ -6,11 +6,12 @@ import type { Bridge } from "./bridge";
 import type { DaemonClient } from "./client";
 import { beginDemo } from "./demo";
 import { showReport } from "./doctor";
-import { HostError, type Handlers } from "./handlers";
+import { HostError, toCallError, type Handlers } from "./handlers";
 import { Installation } from "./install";
 import { chooseKey } from "./keyDialog";
 import type { Keys } from "./keys";
-import { findProgram, isExecutable, type Program } from "./program";
+import { unlinked } from "./plain";
+import { findProgram, isExecutable, type Places, type Program } from "./program";
 import { onPythonChange } from "./python";
 import { modelSetting, modeSetting } from "./settings";
 import type { ShownSession } from "./shown";
@@ -45,20 +46,21 @@ export class Setup {
     const again = () => {
       if (rooms.daemon.connection.state === "missing") void rooms.daemon.start();
     };
+    const otherPython = () => (rooms.daemon.connection.state === "ready" ? void this.offerOther() : again());
     const sources = [
+      onPythonChange(this.log, otherPython),
       vscode.workspace.onDidGrantWorkspaceTrust(again),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration("agentd.command")) void rooms.daemon.start();
       }),
     ];
-    void onPythonChange(this.log, again).then((source) => sources.push(source));
     return new vscode.Disposable(() => sources.forEach((source) => source.dispose()));
   }
 
   /** The program to run from now on. */
   async find(): Promise<Program> {
     this.program = null;
-    this.program = await findProgram({ cwd: this.cwd, installed: () => this.installation.program(), log: this.log });
+    this.program = await findProgram(this.places);
     return this.program;
   }
 
@@ -106,6 +108,26 @@ export class Setup {
     }
   }
 
+  /** Another Python environment is selected: what runs is not ended for it, but may be. */
+  private async offerOther(): Promise<void> {
+    const running = this.program;
+    try {
+      const other = await findProgram(this.places);
+      if (running === null || this.program !== running || other.shown === running.shown) return;
+      const restart = "Restart agentd";
+      const answer = await vscode.window.showInformationMessage(
+        `The Python environment that is selected now has its own agentd (${unlinked(other.shown)}, ${other.version}).`, restart,
+      );
+      if (answer === restart) await this.here.daemon.start();
+    } catch (error) {
+      this.log.info(toCallError(error).message); // there is none: the one that runs goes on
+    }
+  }
+
+  private get places(): Places {
+    return { cwd: this.cwd, installed: () => this.installation.program(), log: this.log };
+  }
+
   private get here(): SetupRooms {
     if (this.rooms === null) throw new HostError("agentd is starting.");
     return this.rooms;
@@ -134,8 +156,10 @@ export class Setup {
 
   private async chooseProgram(): Promise<void> {
     const chosen = await vscode.window.showOpenDialog({ title: "Choose the agentd program", openLabel: "Use", canSelectMany: false });
-    const file = chosen?.[0]?.fsPath;
-    if (file === undefined) return;
+    const [uri] = chosen ?? [];
+    if (uri === undefined) return;
+    const file = uri.fsPath;
+    if (uri.scheme !== "file") throw new HostError(`${file} is on another machine than the workspace: agentd runs where the files are.`);
     if (!(await isExecutable(file))) throw new HostError(`${file} is no program.`);
     await vscode.workspace.getConfiguration("agentd").update("command", [file], vscode.ConfigurationTarget.Global);
   }

@@ -10,7 +10,7 @@ vi.mock("vscode", () => ({
     }
     dispose(): void {}
   },
-  Uri: { parse: (text: string) => text },
+  Uri: { parse: (text: string) => decodeURIComponent(text) },
   workspace: { asRelativePath: (uri: string) => uri.replace("file:///w/", "") },
 }));
 
@@ -20,14 +20,14 @@ const told = [
   { sessionId: "s", seq: 2, promptId: "p", event: { type: "files_changed", files: [{ uri: URI, action: "changed" }] } },
 ];
 
-function changesWith(answers: Record<string, unknown>) {
+function changesWith(answers: Record<string, unknown>, parentOf?: (sessionId: string) => string | null) {
   const asked: [string, unknown][] = [];
   const request = async (method: string, params: unknown) => {
     asked.push([method, params]);
     return answers[method];
   };
   const kept = { get: () => [], update: async () => undefined };
-  return { asked, changes: new Changes({ request } as never, kept as never, () => undefined) };
+  return { asked, changes: new Changes({ request } as never, kept as never, () => undefined, parentOf) };
 }
 
 const answers = {
@@ -43,14 +43,48 @@ test("what a session of an earlier process changed is known from its events, in 
     { sessionId: "s", promptId: "p", uri: URI, path: "a.txt", action: "changed", additions: 3, deletions: 2, state: "open" },
   ]);
   await changes.catchUp("s");
-  expect(asked.filter(([method]) => method === "agentd/session/attach")).toEqual([["agentd/session/attach", { sessionId: "s", afterSeq: 0 }]]);
+  expect(asked.filter(([method]) => method === "agentd/session/attach").map(([, params]) => params))
+    .toEqual([{ sessionId: "s", afterSeq: 0 }, { sessionId: "s", afterSeq: 2 }]);
+});
+
+test("what the session did elsewhere meanwhile is asked for, and what was said of the rest stands", async () => {
+  const elsewhere = { ...answers };
+  const { changes } = changesWith(elsewhere);
+  await changes.catchUp("s");
+  changes.accept({ sessionId: "s", promptId: "p", uri: URI });
+  const missed: unknown[] = [];
+  changes.onMissed(({ seq }) => missed.push(seq));
+  elsewhere["agentd/session/attach"] = { kind: "replay", events: [
+    { sessionId: "s", seq: 3, promptId: "q", event: { type: "agent_start" } },
+    { sessionId: "s", seq: 4, promptId: "q", event: { type: "files_changed", files: [{ uri: URI, action: "changed" }] } },
+  ] };
+  await changes.catchUp("s");
+  expect(changes.of("s").map(({ promptId, state }) => [promptId, state])).toEqual([["p", "accepted"], ["q", "open"]]);
+  expect(missed).toEqual([3, 4]);
+});
+
+test("what a sub-agent changes is its parent's change, as the daemon has it", () => {
+  const { changes } = changesWith(answers, (sessionId) => (sessionId === "child" ? "s" : null));
+  changes.note({ sessionId: "s", seq: 1, promptId: "p", time: "", event: { type: "agent_start" } } as never);
+  const details = { type: "edit", files: [{ uri: URI, action: "changed", patch: "", additions: 1, deletions: 1 }] };
+  changes.note({ sessionId: "child", seq: 1, promptId: "c", time: "", event: { type: "agent_start" } } as never);
+  changes.note({ sessionId: "child", seq: 2, promptId: "c", time: "", event: { type: "tool_execution_end", result: { isError: false, details } } } as never);
+  expect(changes.open(URI)).toEqual({ sessionId: "s", promptId: "p", uri: URI });
+  expect(changes.of("child")).toEqual([]);
+});
+
+test("a file is the same one, however its address is written", () => {
+  const { changes } = changesWith(answers);
+  const odd = "file:///w/a%20(1)%2B%5Bb%5D.txt";
+  changes.note({ sessionId: "s", seq: 1, promptId: "p", time: "", event: { type: "files_changed", files: [{ uri: odd, action: "changed" }] } } as never);
+  expect(changes.open("file:///w/a%20%281%29%2B%5Bb%5D.txt")).toEqual({ sessionId: "s", promptId: "p", uri: odd });
 });
 
 test("what began before this window looked is known too, though a prompt of the session began in it", async () => {
   const { changes } = changesWith(answers);
   changes.note({ sessionId: "s", seq: 3, promptId: "q", time: "", event: { type: "agent_start" } } as never);
   await changes.catchUp("s");
-  expect(changes.open(URI)).toEqual({ sessionId: "s", promptId: "p" });
+  expect(changes.open(URI)).toEqual({ sessionId: "s", promptId: "p", uri: URI });
 });
 
 test("a deleted session's changes are gone, and that is told", async () => {

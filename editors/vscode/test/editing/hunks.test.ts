@@ -6,7 +6,7 @@ const text = fc.array(fc.constantFrom("a\n", "b\n", "c\r\n", "\n", "d\r", "😀\
   .chain((lines) => fc.constantFrom("", "end").map((last) => lines.join("") + last));
 
 function reverted(before: string, after: string, hunk: Hunk): string {
-  const lines = linesOf(after);
+  const lines = [...linesOf(after)];
   lines.splice(hunk.newStart, hunk.newLines, removedText(before, hunk));
   return lines.join("");
 }
@@ -15,12 +15,12 @@ describe("hunks", () => {
   test("lines joined are the text", () => fc.assert(fc.property(text, (it) => linesOf(it).join("") === it)));
 
   test("taking back every hunk, last first, gives the old text", () => fc.assert(fc.property(text, text, (before, after) => {
-    const back = hunksBetween(before, after).reverse().reduce((now, hunk) => reverted(before, now, hunk), after);
+    const back = hunksBetween(before, after).toReversed().reduce((now, hunk) => reverted(before, now, hunk), after);
     expect(back).toBe(before);
   })));
 
   test("accepting every hunk, last first, gives the new text", () => fc.assert(fc.property(text, text, (before, after) => {
-    const then = hunksBetween(before, after).reverse().reduce((old, hunk) => accepted(old, after, hunk), before);
+    const then = hunksBetween(before, after).toReversed().reduce((old, hunk) => accepted(old, after, hunk), before);
     expect(then).toBe(after);
   })));
 

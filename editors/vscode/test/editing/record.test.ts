@@ -1,6 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { after, counted, emptyRecord, firstOpen, said, type SessionRecord } from "../../src/host/editing/record";
 import type { Event, EventNotification, FileChange } from "../../src/shared/wire";
+
+vi.mock("vscode", () => ({ Uri: { parse: (text: string) => text } }));
 
 const A = "file:///w/a.txt";
 const B = "file:///w/b.txt";

@@ -6,7 +6,7 @@ import { Restarts } from "../../src/host/restarts";
 import type { Connection } from "../../src/shared/messages";
 
 /** How the language client takes a connection that is closed before `initialize` is answered. */
-const taken = vi.hoisted(() => ({ by: "" }));
+const taken = vi.hoisted(() => ({ by: "", handlers: new Map<string, (params: object, token: object) => Promise<unknown>>() }));
 
 vi.mock("vscode-languageclient/node", () => {
   /** Its start as far as it is about such an end; which of the two comes is the order of two events of the machine. */
@@ -17,7 +17,9 @@ vi.mock("vscode-languageclient/node", () => {
       private readonly options: { errorHandler: { closed(): unknown } },
     ) {}
     onNotification(): void {}
-    onRequest(): void {}
+    onRequest(method: string, handler: (params: object, token: object) => Promise<unknown>): void {
+      taken.handlers.set(method, handler);
+    }
     isRunning(): boolean {
       return false;
     }
@@ -30,6 +32,12 @@ vi.mock("vscode-languageclient/node", () => {
   }
   return {
     LanguageClient, CloseAction: { DoNotRestart: 1 }, ErrorAction: { Continue: 1 },
+    LSPErrorCodes: { RequestCancelled: -32800 },
+    ResponseError: class extends Error {
+      constructor(readonly code: number, message: string) {
+        super(message);
+      }
+    },
     ErrorCodes: { PendingResponseRejected: -32097, ConnectionInactive: -32096, MessageWriteError: -32099 },
   };
 });
@@ -54,4 +62,19 @@ test.each(["a failure", "a start without a result"])("a program that ends at onc
   await client.start();
   expect(await over).toMatchObject({ state: "failed", reason: "theirs ended as it started (exit code 3). It said: no room for me" });
   expect(starts).toBe(3);
+});
+
+test("a question of the daemon's that it cancels is answered as cancelled, another failure as what it is", async () => {
+  vi.spyOn(Restarts.prototype, "next").mockReturnValueOnce(null);
+  const client = new DaemonClient({
+    log, middleware: {}, cwd: "/", options: async () => ({}),
+    find: async () => ({ command: "/bin/sh", args: ["-c", "exit 3"], shown: "theirs" }),
+  });
+  client.onRequest("agentd/some", async () => {
+    throw new Error("it stopped");
+  });
+  await client.start();
+  const ask = taken.handlers.get("agentd/some")!;
+  await expect(ask({}, { isCancellationRequested: true })).rejects.toMatchObject({ code: -32800 });
+  await expect(ask({}, { isCancellationRequested: false })).rejects.toThrow("it stopped");
 });

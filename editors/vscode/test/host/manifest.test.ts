@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 interface Manifest {
-  capabilities: { untrustedWorkspaces: { supported: unknown; restrictedConfigurations: string[] } };
+  extensionKind: string[];
+  main: string;
+  browser?: string;
+  capabilities: { untrustedWorkspaces: { supported: unknown; restrictedConfigurations: string[] }; virtualWorkspaces: { supported: boolean } };
   contributes: {
     commands: { command: string; title: string }[];
     configuration: { properties: Record<string, { scope?: string }> };
@@ -22,6 +25,13 @@ test("nothing that a workspace can set says what is run or logged", () => {
   }
   for (const name of ["agentd.model", "agentd.mode"]) expect(capabilities.untrustedWorkspaces.restrictedConfigurations, name).toContain(name);
   expect(capabilities.untrustedWorkspaces.supported).toBe("limited");
+});
+
+test("the extension runs where the workspace is, and nowhere else", () => {
+  expect(manifest.extensionKind).toEqual(["workspace"]);
+  expect(manifest.main).toBeTruthy();
+  expect(manifest.browser).toBeUndefined();
+  expect(capabilities.virtualWorkspaces.supported).toBe(false);
 });
 
 test("all commands are the extension's own, and every menu and key names one that there is", () => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findProgram, searchPath } from "../../src/host/program";
-import { python, settings, workspace } from "./vscode";
+import { env, python, settings, workspace } from "./vscode";
 
 let root: string;
 const path = process.env.PATH;
@@ -18,7 +18,8 @@ beforeEach(() => {
 afterEach(() => {
   Object.assign(process.env, { PATH: path, HOME: home });
   delete settings.command;
-  Object.assign(python, { api: undefined, asked: 0 });
+  Object.assign(python, { api: undefined, asked: 0, activates: undefined });
+  workspace.workspaceFolders = undefined;
 });
 
 /** A program that says a version. */
@@ -82,4 +83,14 @@ test("programs are looked for in absolute folders outside the workspace only, li
   const found = await searchPath(value.join(delimiter), [join(root, "work")]);
   expect(found.filter((folder) => folder.startsWith(root))).toEqual([join(root, "bin"), join(root, "other")]);
   expect(found.every((folder) => folder.startsWith("/"))).toBe(true);
+});
+
+test.each([["ssh-remote", "the machine of the workspace (ssh-remote)"], ["dev-container", "the machine of the workspace (dev-container)"],
+  ["127.0.0.1:8000", "this machine"], [undefined, "this machine"]])("where agentd was looked for is said: with the remote %s, %s", async (remote, where) => {
+  process.env.PATH = "";
+  env.remoteName = remote;
+  await expect(find()).rejects.toMatchObject({ kind: "missing", message: `agentd was not found on ${where}.` });
+  settings.command = ["agentd"];
+  await expect(find()).rejects.toThrow(`no program on ${where}`);
+  env.remoteName = undefined;
 });

@@ -37,13 +37,26 @@ export enum ProgressLocation { SourceControl = 1, Window = 10, Notification = 15
 
 /** What notifications show at the moment. */
 export const notifications: string[] = [];
+/** What the user answers to messages, in their order; and the messages. */
+export const answers: (string | undefined)[] = [];
+export const messages: string[] = [];
+const message = async (text: string): Promise<string | undefined> => {
+  messages.push(text);
+  return answers.shift();
+};
 export const window = {
+  showWarningMessage: message,
+  showErrorMessage: message,
+  showInputBox: async () => answers.shift(),
+  setStatusBarMessage: (text: string) => void messages.push(text),
   async withProgress(options: { title: string }, work: (progress: object, token: object) => Promise<void>): Promise<void> {
     notifications.push(options.title);
     await work({}, new CancellationTokenSource().token);
     notifications.splice(notifications.indexOf(options.title), 1);
   },
 };
+
+export const env: { remoteName: string | undefined } = { remoteName: undefined };
 
 const registered = new Map<string, (...args: unknown[]) => unknown>();
 export const commands = {
@@ -60,16 +73,21 @@ export const commands = {
 export const settings: Record<string, unknown> = {};
 /** Those of the workspace. */
 export const workspaceSettings: Record<string, unknown> = {};
-/** What the Python extension says, where it is there. */
-export const python: { api: unknown; asked: number } = { api: undefined, asked: 0 };
+/** What the Python extension says, where it is there; `activates` where it is not active yet. */
+export const python: { api: unknown; asked: number; activates: (() => Promise<unknown>) | undefined } = { api: undefined, asked: 0, activates: undefined };
+export const installed = new EventEmitter<void>();
+export const trusted = new EventEmitter<void>();
 export const extensions = {
+  onDidChange: installed.event,
   getExtension(): unknown {
     python.asked++;
+    if (python.activates !== undefined) return { isActive: false, exports: undefined, activate: python.activates };
     return python.api === undefined ? undefined : { isActive: true, exports: python.api };
   },
 };
 
 export const workspace = {
+  onDidGrantWorkspaceTrust: trusted.event,
   getConfiguration: () => ({
     get: (name: string, other: unknown) => workspaceSettings[name] ?? settings[name] ?? other,
     inspect: (name: string) => ({ globalValue: settings[name], workspaceValue: workspaceSettings[name] }),

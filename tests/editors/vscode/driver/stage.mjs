@@ -1,5 +1,5 @@
 /** What a scenario plays on: workspaces, windows of one server of VS Code, and a model. */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { daemons, hosts } from "./processes.mjs";
 import { until } from "./until.mjs";
@@ -9,7 +9,7 @@ export class Stage {
   #windows = [];
   #said = [];
 
-  /** `house`: {browser, server: {url, pid, data, config}, model, modelUrl, axe}; `folder` is this scenario's own. */
+  /** `house`: {browser, server: {url, pid, data, config, python}, model, modelUrl, axe}; `folder` is this scenario's own. */
   constructor(house, folder) {
     this.#house = house;
     this.folder = folder;
@@ -95,6 +95,17 @@ export class Stage {
     writeFileSync(path, JSON.stringify({ ...JSON.parse(this.#machine), ...settings }));
   }
 
+  /** What the stand-in for the Python extension does, see there; a change of its interpreter is another selection. */
+  python(said) {
+    writeFileSync(this.#house.server.python, JSON.stringify(said));
+  }
+
+  /** How often the Python extension was started. */
+  pythonAsked() {
+    const path = `${this.#house.server.python}.asked`;
+    return existsSync(path) ? readFileSync(path, "utf8").split("\n").length - 1 : 0;
+  }
+
   /** The command line of the agentd under test. */
   command() {
     return JSON.parse(readFileSync(join(this.#house.server.data, "Machine", "settings.json"), "utf8"))["agentd.command"];
@@ -133,6 +144,7 @@ export class Stage {
     await until("the extension hosts end with their windows",
       () => hosts(pid).length === 0 && daemons(pid).length === 0,
       { seen: () => JSON.stringify([...hosts(pid), ...daemons(pid)]) });
+    for (const name of ["", ".asked"]) rmSync(this.#house.server.python + name, { force: true });
     rmSync(join(this.folder, "scratch"), { recursive: true, force: true });
   }
 }

@@ -1,4 +1,5 @@
 const assert = require("node:assert/strict");
+const { readdirSync, readFileSync } = require("node:fs");
 const vscode = require("vscode");
 const { asked, call, opened, run, say, session, test, until } = require("./tests.cjs");
 
@@ -17,6 +18,32 @@ test("the extension activates by itself, and every command of the daemon can be 
     assert.ok(ids.includes(command), `${command} is contributed and not there`);
   }
 });
+
+test("the extension and its daemon run where the workspace is", async () => {
+  const { extensionKind, extensionUri } = vscode.extensions.getExtension("agentd.agentd");
+  assert.equal(extensionKind, vscode.ExtensionKind.Workspace);
+  assert.notEqual(vscode.env.remoteName, undefined); // this window is one of a server
+  assert.equal(extensionUri.scheme, "file");
+  assert.equal(vscode.workspace.workspaceFolders[0].uri.scheme, "file");
+  const ours = () => readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && parentOf(pid) === process.pid).map((pid) => commandOf(pid));
+  await until("the daemon is this extension host's own process", () => ours().some((command) => command.includes("-m agentd")), ours);
+});
+
+function parentOf(pid) {
+  try {
+    return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))[1]);
+  } catch {
+    return null; // it has ended
+  }
+}
+
+function commandOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+  } catch {
+    return "";
+  }
+}
 
 test("a comment line is offered as a code action, and done", async () => {
   const work = await session("full", say("It is a list."));

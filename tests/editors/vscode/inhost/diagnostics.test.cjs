@@ -14,6 +14,17 @@ async function withProblems(play) {
   }
 }
 
+/** Says what is wrong with a document, and waits until everybody has heard it. */
+async function told(collection, document, problems) {
+  let listening;
+  const heard = new Promise((done) => {
+    listening = vscode.languages.onDidChangeDiagnostics(({ uris }) => uris.some((uri) => uri.toString() === document.uri.toString()) && done());
+  });
+  collection.set(document.uri, problems);
+  await heard;
+  listening.dispose();
+}
+
 test("the problems that VS Code shows reach the model", () => withProblems(async (collection) => {
   const document = await opened("wrong.py", "one\ntwo\n");
   collection.set(document.uri, [problem(1, "two is undefined")]);
@@ -40,7 +51,7 @@ test("the model is told which problems its edit made and mended", () => withProb
 
 test("the problems of the present text are waited for, where a checker takes its time", () => withProblems(async (collection) => {
   const document = await opened("slow.py", "one\ntwo\n");
-  collection.set(document.uri, [problem(1, "two is undefined")]);
+  await told(collection, document, [problem(1, "two is undefined")]);
   let late;
   const listening = vscode.workspace.onDidChangeTextDocument((event) => {
     if (event.document !== document) return;
@@ -54,4 +65,18 @@ test("the problems of the present text are waited for, where a checker takes its
   listening.dispose();
   clearTimeout(late);
   assert.ok(asked(work)[2].includes("one is undefined"), asked(work)[2]);
+}));
+
+test("waiting for problems ends with the prompt that is stopped, and the next one is answered", () => withProblems(async (collection) => {
+  const document = await opened("silent.py", "one\ntwo\n");
+  await told(collection, document, [problem(1, "two is undefined")]); // and nothing more, ever
+  const input = { file_path: document.uri.fsPath };
+  const work = await session("full", call("read_file", input),
+    call("edit_file", { ...input, old_string: "two", new_string: "2" }), say("on I go"));
+  await run("agentd.prompt", "mend it");
+  await until("the edit is there", () => document.getText().includes("2"));
+  await run("agentd.cancel", work.sessionId);
+  await until("the next prompt is taken", () => run("agentd.prompt", "go on").then(() => true, () => false));
+  await until("the model is asked again", () => asked(work).length === 3, () => asked(work));
+  assert.match(asked(work)[2], /go on/);
 }));

@@ -1,5 +1,5 @@
 const assert = require("node:assert/strict");
-const { readFileSync, existsSync } = require("node:fs");
+const { existsSync, mkdirSync, readFileSync, rmSync } = require("node:fs");
 const { join } = require("node:path");
 const vscode = require("vscode");
 const { asked, call, opened, root, run, say, session, test, type, until } = require("./tests.cjs");
@@ -74,4 +74,59 @@ test("what is not saved is saved before a command runs", async () => {
   await until("the model is told", () => asked(work).length === 2, () => asked(work).length);
   assert.ok(asked(work)[1].includes("typed, on disk"), asked(work)[1]);
   assert.equal(document.isDirty, false);
+});
+
+/** Runs a command of the shell in a session, after `document` was changed; gives what the model is told of it. */
+async function commandAfter(...responses) {
+  const work = await session("full", call("bash", { command: "true" }), say("done"), ...responses);
+  await run("agentd.prompt", "run it");
+  await until("the model is told", () => asked(work).length === 2, () => asked(work).length);
+  return asked(work)[1];
+}
+
+test("a document that VS Code may not save is named with the reason, and keeps what was typed", async () => {
+  const document = await opened("read-only.txt", "on disk\n");
+  await type(document, 0, 0, "typed, ");
+  const files = vscode.workspace.getConfiguration("files");
+  await files.update("readonlyInclude", { "**/*-read-only.txt": true }, vscode.ConfigurationTarget.Workspace);
+  try {
+    const told = await commandAfter();
+    assert.match(told, /read-only\.txt/);
+    assert.match(told, /VS Code did not save it: the file is read-only there/);
+    assert.equal(document.getText(), "typed, on disk\n");
+    assert.equal(document.isDirty, true);
+    assert.equal(readFileSync(document.uri.fsPath, "utf8"), "on disk\n");
+  } finally {
+    await files.update("readonlyInclude", undefined, vscode.ConfigurationTarget.Workspace);
+    await vscode.window.showTextDocument(document);
+    await run("workbench.action.files.revert");
+  }
+});
+
+test("a document in whose place a folder stands is named with the reason, and keeps what was typed", async () => {
+  const document = await opened("folder.txt", "on disk\n");
+  await type(document, 0, 0, "typed, ");
+  rmSync(document.uri.fsPath);
+  mkdirSync(document.uri.fsPath);
+  try {
+    const told = await commandAfter();
+    assert.match(told, /folder\.txt/);
+    assert.match(told, /a folder stands in its place/);
+    assert.equal(document.getText(), "typed, on disk\n");
+  } finally {
+    await vscode.window.showTextDocument(document);
+    await run("workbench.action.revertAndCloseActiveEditor");
+    rmSync(document.uri.fsPath, { recursive: true });
+  }
+});
+
+test("a text without a name is left alone before a command, without a dialog", async () => {
+  const document = await vscode.workspace.openTextDocument({ content: "mine\n" });
+  await vscode.window.showTextDocument(document);
+  await type(document, 0, 0, "all ");
+  await commandAfter();
+  assert.equal(document.getText(), "all mine\n");
+  assert.equal(document.isDirty, true);
+  await vscode.window.showTextDocument(document);
+  await run("workbench.action.revertAndCloseActiveEditor");
 });

@@ -1,5 +1,5 @@
 const assert = require("node:assert/strict");
-const { existsSync, writeFileSync } = require("node:fs");
+const { existsSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
 const vscode = require("vscode");
 const { asked, call, opened, root, run, say, session, test, type, until } = require("./tests.cjs");
@@ -68,13 +68,60 @@ test("a hunk is accepted, the rest follows what is typed, and is then taken back
   const [rest] = await counted(document, 1);
   assert.equal(rest.range.start.line, 4);
   await type(document, 4, 0, "above\n");
-  const [moved] = await until("the place is as large as what stands there", async () => {
+  assert.equal(document.getText(), "a\nB\nc\nd\nabove\nE\nf\n");
+  const [moved] = await until("the place has moved with what was typed above it", async () => {
     const found = await lenses(document, REVERT);
-    return found.length === 1 && document.getText().includes("above") && found;
+    return found.length === 1 && found[0].range.start.line === 5 && found;
   });
-  assert.equal(moved.range.start.line, 4);
   await click(moved);
-  assert.equal(document.getText(), "a\nB\nc\nd\ne\nf\n");
+  assert.equal(document.getText(), "a\nB\nc\nd\nabove\ne\nf\n");
+  await counted(document, 0);
+});
+
+test("what the user writes is not offered, and what both wrote is taken back on a word only", async () => {
+  const document = await opened("both (1)+[x].txt", "a\nb\nc\nd\ne\nf\n");
+  await edited(document, edit(document, "b", "B"), edit(document, "e", "E"));
+  await counted(document, 2);
+  await type(document, 3, 0, "my own ");
+  await type(document, 4, 1, ", and mine");
+  await until("the place of both is told from the other", async () => {
+    const titles = (await lenses(document, REVERT)).map((lens) => lens.command.title);
+    return titles.length === 2 && titles[1].includes("since") && !titles[0].includes("since");
+  }, () => lenses(document, REVERT));
+  const then = document.getText();
+  const [pure, shared] = await lenses(document, REVERT);
+  void click(shared); // a question that nobody answers
+  await click(pure);
+  assert.equal(document.getText(), then.replace("B", "b"));
+  assert.equal(document.getText(), "a\nb\nc\nmy own d\nE, and mine\nf\n");
+});
+
+test("what a command writes under an open file is offered like an edit", async () => {
+  const document = await opened("command.txt", "a\nb\nc\nd\n");
+  const work = await session("full", read(document), edit(document, "a", "A"),
+    call("bash", { command: `printf 'A\\nb\\nC\\nd\\n' > '${document.uri.fsPath}'` }), say("done"));
+  await run("agentd.prompt", "change it");
+  await until("the prompt has ended", () => asked(work).length === 4, () => asked(work));
+  await until("VS Code has read it", () => document.getText() === "A\nb\nC\nd\n", () => document.getText());
+  await counted(document, 2);
+  await type(document, 1, 1, " mine");
+  await counted(document, 2);
+});
+
+test("a place comes back with an undo, its file with the last one, and both go with a redo", async () => {
+  const document = await opened("back.txt", "a\nb\nc\nd\ne\n");
+  await edited(document, edit(document, "b", "B"), edit(document, "e", "E"));
+  await click((await counted(document, 2))[0]);
+  await click((await counted(document, 1))[0]);
+  await counted(document, 0);
+  await vscode.window.showTextDocument(document);
+  await run("undo");
+  await counted(document, 1);
+  await run("undo");
+  await counted(document, 2);
+  await run("redo");
+  await counted(document, 1);
+  await run("redo");
   await counted(document, 0);
 });
 
@@ -123,4 +170,103 @@ test("what cannot be saved is named to the model before its command runs on what
   assert.match(asked(work)[1], /VS Code did not save it|newer|conflict/i);
   await vscode.window.showTextDocument(document);
   await run("workbench.action.files.revert");
+});
+
+test("a file that is moved in the explorer keeps what is offered, and its comparison", async () => {
+  const document = await opened("moved.txt", "a\nb\nc\nd\n");
+  const { sessionId, promptId } = await edited(document, edit(document, "b", "B"), edit(document, "d", "D"));
+  await click((await counted(document, 2, ACCEPT))[0]);
+  await document.save();
+  const there = vscode.Uri.joinPath(vscode.workspace.workspaceFolders[0].uri, "elsewhere", "moved-there.txt");
+  const move = new vscode.WorkspaceEdit();
+  move.renameFile(document.uri, there);
+  assert.equal(await vscode.workspace.applyEdit(move), true);
+  const moved = await vscode.workspace.openTextDocument(there);
+  const [only] = await counted(moved, 1);
+  await run("agentd.ui.openDiff", { sessionId, promptId, uri: document.uri.toString() });
+  assert.deepEqual(await sides(), ["a\nb\nc\nd\n", "a\nB\nc\nD\n"]);
+  await click(only);
+  assert.equal(moved.getText(), "a\nB\nc\nd\n");
+});
+
+test("a byte order mark and CRLF stay as they are when a place is taken back and saved", async () => {
+  const document = await opened("mark.txt", "\ufeffa\r\nb\r\nc\r\nd\r\n");
+  await edited(document, edit(document, "b", "B"), edit(document, "d", "D"));
+  await click((await counted(document, 2))[0]);
+  await document.save();
+  assert.equal(readFileSync(document.uri.fsPath, "utf8"), "\ufeffa\r\nb\r\nc\r\nD\r\n");
+  await counted(document, 1);
+});
+
+/** Plays with settings of the workspace. */
+async function withSettings(section, values, play) {
+  const settings = vscode.workspace.getConfiguration(section);
+  for (const [name, value] of Object.entries(values)) await settings.update(name, value, vscode.ConfigurationTarget.Workspace);
+  try {
+    await play();
+  } finally {
+    for (const name of Object.keys(values)) await settings.update(name, undefined, vscode.ConfigurationTarget.Workspace);
+  }
+}
+
+test("where VS Code saves by itself, what is typed while a prompt runs is the user's", () =>
+  withSettings("files", { autoSave: "afterDelay", autoSaveDelay: 1 }, async () => {
+    const document = await opened("auto.txt", "a\nb\nc\nd\ne\nf\n");
+    let typed;
+    const listening = vscode.workspace.onDidChangeTextDocument((event) => {
+      if (event.document !== document || typed || !document.getText().includes("B")) return;
+      typed = type(document, 5, 1, " mine");
+    });
+    await edited(document, edit(document, "b", "B"), call("bash", { command: "sleep 0.3" }));
+    await typed;
+    listening.dispose();
+    await until("it is saved", () => !document.isDirty && document.getText().includes("mine"), () => document.getText());
+    await counted(document, 1);
+    await type(document, 3, 1, " mine");
+    await until("it is saved again", () => !document.isDirty);
+    await counted(document, 1);
+    assert.equal(readFileSync(document.uri.fsPath, "utf8"), "a\nB\nc\nd mine\ne\nf mine\n");
+  }));
+
+test("what a formatter does on saving is no change of the agent's, and is told where it is one of both", () =>
+  withSettings("editor", { formatOnSave: true }, async () => {
+    const formatter = vscode.languages.registerDocumentFormattingEditProvider({ pattern: "**/*-format.txt" }, {
+      provideDocumentFormattingEdits: (document) => Array.from({ length: document.lineCount - 1 }, (_, line) => line)
+        .filter((line) => !document.lineAt(line).text.endsWith(";")).map((line) => vscode.TextEdit.insert(document.lineAt(line).range.end, ";")),
+    });
+    try {
+      const document = await opened("format.txt", "a\nb\nc\nd\ne\n");
+      await edited(document, edit(document, "b", "B"));
+      await counted(document, 1);
+      await document.save();
+      await until("it is formatted", () => document.getText() === "a;\nB;\nc;\nd;\ne;\n", () => document.getText());
+      const [only] = await until("the place is one of both", async () => {
+        const found = await lenses(document, REVERT);
+        return found.length === 1 && found[0].command.title.includes("since") && found;
+      }, () => lenses(document, REVERT));
+      assert.equal(only.range.start.line, 1);
+    } finally {
+      formatter.dispose();
+    }
+  }));
+
+test("a comparison that is open while the agent edits follows it", async () => {
+  const document = await opened("compared.txt", "a\nb\nc\n");
+  const { sessionId, promptId } = await edited(document, edit(document, "b", "B"));
+  await run("agentd.ui.openDiff", { sessionId, promptId, uri: document.uri.toString() });
+  assert.deepEqual(await sides(), ["a\nb\nc\n", "a\nB\nc\n"]);
+  await edited(document, edit(document, "c", "C"));
+  assert.deepEqual(await sides(), ["a\nb\nc\n", "a\nB\nC\n"]);
+  await counted(document, 1); // two lines that stand together
+});
+
+test("a changed file that is deleted by another program is offered again once it is there again", async () => {
+  const document = await opened("gone.txt", "a\nb\nc\n");
+  await edited(document, edit(document, "b", "B"));
+  await document.save();
+  rmSync(document.uri.fsPath);
+  await run("workbench.action.closeActiveEditor");
+  writeFileSync(document.uri.fsPath, "a\nB\nc\n");
+  const again = await vscode.workspace.openTextDocument(document.uri);
+  await counted(again, 1);
 });

@@ -12,6 +12,9 @@ async function edits(stage, name, ...pairs) {
   (await stage.model.asked()).calls("edit_file", { file_path: name, edits }).ends();
 }
 
+/** A lens of ours in an editor. */
+const lens = (window, title) => window.page.locator(".codelens-decoration", { hasText: title }).first().waitFor();
+
 scenario("an edit shows in the unsaved editor, and its undo leaves what was typed", async (stage) => {
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ files: { "a.txt": TEXT } });
@@ -31,6 +34,26 @@ scenario("an edit shows in the unsaved editor, and its undo leaves what was type
   await window.shows("a.txt", "one typed");
 });
 
+scenario("an edit for a text that the user has changed meanwhile is refused where the user sees it", async (stage) => {
+  stage.configure({ mode: "ask", trusted: [stage.path()] });
+  const window = await stage.open({ files: { "a.txt": TEXT } });
+  const chat = await window.chat();
+  await window.openFile("a.txt");
+  await chat.send("Shout.");
+  await reads(stage, "a.txt");
+  await edits(stage, "a.txt", ["three", "THREE"]);
+  await chat.permission.waitFor();
+  await window.typeAt("a.txt", 3, ", as I want it");
+  await chat.allow();
+  const told = await stage.model.asked();
+  told.ends("You were faster.");
+  await chat.shows("You were faster.");
+  await window.shows("a.txt", "three, as I want it");
+  expect(!(await window.text("a.txt")).includes("THREE"), "the user's words were written over");
+  await chat.frame.locator('[data-state="failed"]').first().waitFor();
+  expect(stage.read("a.txt") === TEXT, "the file on disk was changed");
+});
+
 scenario("one of two changed places is reverted, the other stays", async (stage) => {
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ files: { "a.txt": TEXT } });
@@ -46,6 +69,40 @@ scenario("one of two changed places is reverted, the other stays", async (stage)
   await window.command("agentd: Revert the Change at the Cursor");
   await window.shows("a.txt", "two");
   await window.shows("a.txt", "NINE");
+});
+
+scenario("an accepted place stays accepted when the window is loaded again, and typing in it is no change of the agent's", async (stage) => {
+  stage.configure({ mode: "edit", trusted: [stage.path()] });
+  const window = await stage.open({ files: { "a.txt": TEXT } });
+  const chat = await window.chat();
+  await window.openFile("a.txt");
+  await chat.send("Shout.");
+  await reads(stage, "a.txt");
+  await edits(stage, "a.txt", ["two", "TWO"], ["nine", "NINE"]);
+  (await stage.model.asked()).ends("It is louder.");
+  await chat.idle();
+  await lens(window, "agentd changed 2 places");
+  await window.cursorAt("a.txt", 2);
+  await window.command("agentd: Accept the Change at the Cursor");
+  await lens(window, "agentd changed one place");
+  await window.command("File: Save");
+  await until("the file is saved", () => stage.read("a.txt").includes("NINE"));
+  await window.reload();
+  await window.openFile("a.txt");
+  await lens(window, "agentd changed one place");
+  await window.typeAt("a.txt", 5, " typed");
+  await window.typeAt("a.txt", 9, " typed");
+  await lens(window, "Revert with what changed since");
+  await lens(window, "agentd changed one place");
+  await window.cursorAt("a.txt", 9);
+  await window.command("agentd: Revert the Change at the Cursor");
+  await window.shows("a.txt", "NINE typed");
+  await window.answer("was changed after agentd", "Revert Both");
+  await window.shows("a.txt", "nine");
+  await window.shows("a.txt", "five typed");
+  await window.shows("a.txt", "TWO");
+  await window.undo("a.txt");
+  await window.shows("a.txt", "NINE typed");
 });
 
 scenario("what a prompt did is taken back as a whole", async (stage) => {

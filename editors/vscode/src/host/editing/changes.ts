@@ -3,7 +3,8 @@ import * as vscode from "vscode";
 import type { Change, Params, Result } from "../../shared/messages";
 import type { AttachResult, EventNotification, SessionDiffResult, SessionRewindResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
-import { after, counted, emptyRecord, firstOpen, said, withWords, type SessionRecord } from "./record";
+import { after, counted, emptyRecord, firstOpen, moved, openPrompts, placeOf, reopened, said, settled, withSeq, withWords, type SessionRecord } from "./record";
+import { keyOf } from "./uris";
 
 const KEY = "agentd.changes";
 const MAX_SESSIONS = 30;
@@ -15,12 +16,21 @@ export class Changes implements vscode.Disposable {
   private readonly whole: Set<string>;
   private readonly counting = new Set<string>();
   private readonly changed = new vscode.EventEmitter<string>();
+  private readonly missed = new vscode.EventEmitter<EventNotification>();
+  /** The prompt that runs in a session: what a sub-agent changes belongs to its parent's. */
+  private readonly running = new Map<string, string>();
   private timer: NodeJS.Timeout | undefined;
 
   /** Tells a session's id when its changes are others than before. */
   readonly onDidChange = this.changed.event;
+  /** Tells what happened in a session while nobody listened, once it is known. */
+  readonly onMissed = this.missed.event;
 
-  constructor(private readonly client: Wire, private readonly kept: vscode.Memento, private readonly log: (line: string) => void) {
+  /** `parentOf`: the session whose sub-agent a session is. */
+  constructor(
+    private readonly client: Wire, private readonly kept: vscode.Memento, private readonly log: (line: string) => void,
+    private readonly parentOf: (sessionId: string) => string | null = () => null,
+  ) {
     this.records = new Map(kept.get<SessionRecord[]>(KEY, []).map((each) => [each.sessionId, each]));
     this.whole = new Set(this.records.keys());
   }
@@ -28,37 +38,86 @@ export class Changes implements vscode.Disposable {
   dispose(): void {
     if (this.timer) this.keep();
     this.changed.dispose();
+    this.missed.dispose();
   }
 
   note(notification: EventNotification): void {
     const { sessionId, promptId, event } = notification;
+    const parent = this.parentOf(sessionId);
+    if (parent !== null) {
+      const running = this.running.get(parent);
+      if (running !== undefined && event.type === "tool_execution_end") {
+        this.update(parent, (record) => after(record, { ...notification, sessionId: parent, promptId: running }));
+      }
+      return;
+    }
+    if (event.type === "agent_start" && promptId) this.running.set(sessionId, promptId);
     if (event.type === "session_changed" && notification.seq === 1) this.whole.add(sessionId);
-    this.update(sessionId, (record) => after(record, notification));
+    this.update(sessionId, (record) => withSeq(after(record, notification), notification.seq));
     if (event.type === "files_changed" && promptId) void this.count(sessionId, promptId);
   }
 
   of(sessionId: string): Change[] {
-    return (this.records.get(sessionId)?.changes ?? []).map((each) => ({
-      ...each, sessionId, path: vscode.workspace.asRelativePath(vscode.Uri.parse(each.uri)),
+    return (this.records.get(sessionId)?.changes ?? []).map(({ movedTo, ...each }) => ({
+      ...each, sessionId, path: vscode.workspace.asRelativePath(vscode.Uri.parse(movedTo ?? each.uri)),
     }));
   }
 
-  /** What the user compares a file with: the earliest open change of it, and the session that made it. */
-  open(uri: string): { sessionId: string; promptId: string } | undefined {
+  /**
+   * What the user compares a file with: the earliest open change of it, and the session that made it. `uri` is what
+   * the daemon calls the file.
+   */
+  open(uri: string): { sessionId: string; promptId: string; uri: string } | undefined {
+    const key = keyOf(uri);
     for (const record of this.records.values()) {
-      const change = firstOpen(record, uri);
-      if (change) return { sessionId: record.sessionId, promptId: change.promptId };
+      const change = firstOpen(record, key);
+      if (change) return { sessionId: record.sessionId, promptId: change.promptId, uri: change.uri };
     }
     return undefined;
   }
 
+  /** The prompts of a session whose changes of a file are open, from one on, in their order. */
+  openPrompts(sessionId: string, promptId: string, uri: string): string[] {
+    const record = this.records.get(sessionId);
+    return record ? openPrompts(record, promptId, keyOf(uri)) : [];
+  }
+
+  /** What the daemon calls a file in what a prompt did to it. */
+  nameOf(sessionId: string, promptId: string, uri: string): string {
+    const place = keyOf(uri);
+    return this.records.get(sessionId)?.changes.find((each) => each.promptId === promptId && placeOf(each) === place)?.uri ?? uri;
+  }
+
+  /** Where a file is now that a session changed, by what the daemon calls it. */
+  placeNow(uri: string): string {
+    for (const record of this.records.values()) {
+      const change = record.changes.find((each) => each.uri === uri && each.movedTo !== undefined);
+      if (change) return placeOf(change);
+    }
+    return uri;
+  }
+
+  /** The user has moved a file or a folder. */
+  moved(from: string, to: string): void {
+    for (const sessionId of [...this.records.keys()]) this.update(sessionId, (record) => moved(record, keyOf(from), keyOf(to)));
+  }
+
   /** A session that ran elsewhere or before this was kept: its events tell, where they are not too many. */
   async catchUp(sessionId: string): Promise<void> {
-    if (this.records.has(sessionId) && this.whole.has(sessionId)) return;
-    const attached = await this.client.request<AttachResult>("agentd/session/attach", { sessionId, afterSeq: 0 });
+    const known = this.whole.has(sessionId) ? this.records.get(sessionId) : undefined;
+    const attached = await this.client.request<AttachResult>("agentd/session/attach", { sessionId, afterSeq: known?.seq ?? 0 });
     this.whole.add(sessionId);
     if (attached.kind !== "replay") return;
-    const replayed = ((attached.events ?? []) as unknown as EventNotification[]).reduce(after, emptyRecord(sessionId));
+    const events = (attached.events ?? []) as unknown as EventNotification[];
+    const last = events.at(-1)?.seq;
+    if (known?.seq !== undefined) {
+      for (const event of events.filter(({ seq }) => seq === undefined || seq > (this.records.get(sessionId)?.seq ?? 0))) {
+        this.note(event);
+        this.missed.fire(event);
+      }
+      return;
+    }
+    const replayed = withSeq(events.reduce(after, emptyRecord(sessionId)), last, true);
     const record = withWords(replayed, this.records.get(sessionId));
     this.update(sessionId, () => record);
     const prompts = new Set(record.changes.filter((each) => each.state === "open").map((each) => each.promptId));
@@ -73,6 +132,7 @@ export class Changes implements vscode.Disposable {
 
   accept({ sessionId, promptId, uri }: Params<"accept">): void {
     this.update(sessionId, (record) => said(record, promptId, uri, "accepted"));
+    this.keep(); // the window may be gone in a moment
   }
 
   /** Takes files back to before a prompt. The daemon does it, so that nothing the user did since is lost. */
@@ -82,11 +142,15 @@ export class Changes implements vscode.Disposable {
     return { files };
   }
 
-  /** All hunks of a file are decided: whether as they were before or as they are now. */
+  /** All places of a file are decided: whether as they were before or as they are now. */
   settle(sessionId: string, uri: string, state: "accepted" | "reverted"): void {
-    this.update(sessionId, (record) => ({
-      ...record, changes: record.changes.map((each) => (each.uri === uri && each.state === "open" ? { ...each, state } : each)),
-    }));
+    this.update(sessionId, (record) => settled(record, keyOf(uri), state));
+    this.keep();
+  }
+
+  /** What was decided of a file, from a prompt on, is to be decided again. */
+  reopen(sessionId: string, promptId: string, uri: string): void {
+    this.update(sessionId, (record) => reopened(record, promptId, keyOf(uri)));
   }
 
   private openFiles(sessionId: string, promptId: string): string[] {
@@ -113,7 +177,7 @@ export class Changes implements vscode.Disposable {
     if (then === before) return;
     this.records.delete(sessionId); // The latest stand last, the oldest go first.
     this.records.set(sessionId, then);
-    this.soon();
+    if (then.changes !== before.changes || then.prompts !== before.prompts) this.soon(); // a number alone is no loss
     if (then.changes !== before.changes) this.changed.fire(sessionId);
   }
 

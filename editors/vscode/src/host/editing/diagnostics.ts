@@ -44,11 +44,12 @@ export class Diagnostics implements vscode.Disposable {
     clearTimeout(this.timer);
   }
 
-  /** `agentd/diagnostics/get`: those of the present texts as soon as they are known, else what there is in time. */
+  /** `agentd/diagnostics/get`: those of the present texts as soon as they are known, else what there is in time. Fails once it is cancelled. */
   async get(params: DiagnosticsGetParams, token: vscode.CancellationToken): Promise<DiagnosticsGetResult> {
     if (!params.uris) return { items: vscode.languages.getDiagnostics().filter(([uri]) => isTold(uri)).map(([uri]) => this.item(uri)) };
     const uris = params.uris.map((each) => vscode.Uri.parse(each));
     if (!uris.every((each) => this.isFresh(each))) await this.news(uris, params.timeoutMs, token);
+    if (token.isCancellationRequested) throw new vscode.CancellationError();
     return { items: uris.map((each) => this.item(each)) };
   }
 

@@ -1,5 +1,7 @@
 /** The editor side: what a prompt changed, documents, diagnostics, what the user attaches. */
+import * as path from "node:path";
 import * as vscode from "vscode";
+import type { ApplyWorkspaceEditParams } from "vscode-languageclient/node";
 import type { Change, Params, ToView } from "../../shared/messages";
 import type { CommandsResult, EventNotification, SessionGetResult } from "../../shared/wire";
 import type { Daemon } from "../daemon";
@@ -15,6 +17,8 @@ import { openDiff, ORIGINAL, Originals, PREVIEW, Previews } from "./originals";
 import { Review } from "./review";
 import { save } from "./saving";
 import { StatusBar } from "./statusBar";
+import { Tracks } from "./tracks";
+import { TrackStore } from "./trackStore";
 import { fileUri } from "./uris";
 
 /** What the editor side may use of the rest of the host. */
@@ -22,6 +26,10 @@ export interface EditingContext {
   client: Daemon;
   /** What is kept with the workspace. */
   kept: vscode.Memento;
+  /** The folder for what is kept of the workspace and is large. */
+  storage: string;
+  /** The session whose sub-agent a session is. */
+  parentOf(sessionId: string): string | null;
   /** Tells the view, where there is one. */
   post(message: ToView): void;
   /** The session that is shown, also while the view is hidden. */
@@ -46,6 +54,8 @@ export interface Editing extends vscode.Disposable {
    * the events that follow it nothing may be awaited. What is found out later goes out as a notice `changes`.
    */
   shown(snapshot: SessionGetResult): Change[];
+  /** Stands around an edit that the daemon has VS Code make, which `apply` does. */
+  applying<R>(params: ApplyWorkspaceEditParams, apply: () => R | Thenable<R>): Promise<R>;
   /** A session is deleted: its changes can neither be compared nor reverted any more. */
   forget(sessionId: string): void;
   /** Tells the daemon at once where the user looks: called before a prompt is sent. */
@@ -71,8 +81,7 @@ function registerCommands(context: EditingContext, changes: Changes): vscode.Dis
   type FilePlace = Params<"openDiff">;
   const active = (): FilePlace | undefined => {
     const uri = vscode.window.activeTextEditor?.document.uri.toString();
-    const open = uri === undefined ? undefined : changes.open(uri);
-    return open && uri !== undefined ? { ...open, uri } : undefined;
+    return uri === undefined ? undefined : changes.open(uri);
   };
   const onFile = (name: string, act: (place: FilePlace) => unknown) =>
     vscode.commands.registerCommand(name, async (given?: FilePlace) => {
@@ -87,7 +96,7 @@ function registerCommands(context: EditingContext, changes: Changes): vscode.Dis
     context.post({ type: "focus" });
   };
   return [
-    onFile("agentd.ui.openDiff", openDiff),
+    onFile("agentd.ui.openDiff", ({ sessionId, promptId, uri }) => openDiff({ sessionId, promptId, uri }, changes.placeNow(uri))),
     onFile("agentd.ui.acceptFile", (place) => changes.accept(place)),
     onFile("agentd.ui.revertFile", async (place) => tellConflicts((await changes.revert(place)).files)),
     vscode.commands.registerCommand("agentd.ui.addSelection", () => attach(selectionAttachment())),
@@ -108,27 +117,30 @@ function tellConflicts(files: { uri: string; conflict?: string }[]): void {
 
 export function createEditing(context: EditingContext): Editing {
   const { client } = context;
-  const changes = new Changes(client, context.kept, context.log);
+  const changes = new Changes(client, context.kept, context.log, context.parentOf);
   const originals = new Originals(client);
+  const store = new TrackStore(path.join(context.storage, "review"), context.log);
+  const tracks = new Tracks(client, changes, originals, store, context.log);
   const [previews, files, diagnostics, focus, statusBar] = [new Previews(), new Files(), new Diagnostics(client), new Focus(client), new StatusBar()];
   let workspaceUri: string | undefined;
   const commands = async () =>
     (await client.request<CommandsResult>("agentd/commands", workspaceUri === undefined ? {} : { workspaceUri })).commands;
   const connected = () => {
     statusBar.connected(client.connection);
-    if (client.connection.state !== "ready") return;
+    if (client.connection.state !== "ready") return tracks.reset();
     focus.forget();
     diagnostics.tellAll();
   };
   const subscriptions = vscode.Disposable.from(
-    changes, files, diagnostics, focus, statusBar, new Review(changes, originals, context.log),
+    changes, tracks, files, diagnostics, focus, statusBar, new Review(changes, tracks, context.log),
     vscode.workspace.registerTextDocumentContentProvider(ORIGINAL, originals),
     vscode.workspace.registerTextDocumentContentProvider(PREVIEW, previews),
-    client.onRequest("agentd/document/save", save),
+    client.onRequest("agentd/document/save", (params: Parameters<typeof save>[0], token) => save(params, token)),
     client.onRequest("agentd/diagnostics/get", (params: Parameters<Diagnostics["get"]>[0], token) => diagnostics.get(params, token)),
     client.onConnection(connected),
     context.onEvent((event) => {
       changes.note(event);
+      tracks.note(event);
       statusBar.note(event);
     }),
     changes.onDidChange((sessionId) => {
@@ -141,8 +153,8 @@ export function createEditing(context: EditingContext): Editing {
     handlers: {
       complete: async (params) => complete(params, files, params.trigger === "/" ? await commands() : []),
       attach: ({ uris }) => uris.map((each) => fileAttachment(vscode.Uri.parse(each, true))),
-      openFile,
-      openDiff: async (place) => (await openDiff(place), {}),
+      openFile: (params) => openFile({ ...params, uri: changes.placeNow(params.uri) }),
+      openDiff: async (place) => (await openDiff(place, changes.placeNow(place.uri)), {}),
       previewPatch: async ({ uri, patch }) => (await previews.open(uri, patch), {}),
       accept: (params) => (changes.accept(params), {}),
       revert: (params) => changes.revert(params),
@@ -154,7 +166,11 @@ export function createEditing(context: EditingContext): Editing {
       changes.catchUp(session.sessionId).catch((error) => context.log(`The changes of ${session.sessionId} are not known: ${String(error)}`));
       return changes.of(session.sessionId);
     },
-    forget: (sessionId) => changes.forget(sessionId),
+    applying: (params, apply) => tracks.applying(params, apply),
+    forget(sessionId) {
+      changes.forget(sessionId);
+      tracks.forget(sessionId);
+    },
     tellFocus: () => focus.tell(),
     dispose: () => subscriptions.dispose(),
   };

@@ -60,9 +60,13 @@ async function textNow(uri: vscode.Uri): Promise<string | null> {
   return vscode.workspace.fs.readFile(uri).then((bytes) => new TextDecoder().decode(bytes), () => null);
 }
 
-/** Shows a file as it was before a prompt beside what it is now; there the user can go on editing. */
-export async function openDiff(place: Place): Promise<void> {
-  const file = fileUri(place.uri);
+/**
+ * Shows a file as it was before a prompt beside what it is now; there the user can go on editing.
+ *
+ * @param nowAt where the file is now, where that is not what the daemon calls it
+ */
+export async function openDiff(place: Place, nowAt = place.uri): Promise<void> {
+  const file = fileUri(nowAt);
   const now = (await exists(file)) ? file : nothing(file);
   const name = file.path.split("/").at(-1) ?? file.path;
   await vscode.commands.executeCommand("vscode.diff", originalUri(place), now, `${name} (before the prompt ↔ now)`, { preview: true });

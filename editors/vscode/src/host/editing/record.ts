@@ -1,12 +1,15 @@
 /** Which files prompts changed and what the user said of them: a fold of events, kept with the workspace. */
 import type { Change } from "../../shared/messages";
 import type { EventNotification, FileChange, RewoundFile, SessionDiffResult } from "../../shared/wire";
+import { keyOf } from "./uris";
 
-/** What is kept of one session. `prompts` in the order in which they ran. */
+/** What is kept of one session. `prompts` in the order in which they ran; `seq` is of the last event in it, all before are. */
 export interface SessionRecord {
   sessionId: string;
+  seq?: number;
   prompts: string[];
-  changes: Omit<Change, "path" | "sessionId">[];
+  /** `movedTo`: what the user calls the file now; the daemon goes on calling it `uri`. */
+  changes: (Omit<Change, "path" | "sessionId"> & { movedTo?: string })[];
 }
 
 export function emptyRecord(sessionId: string): SessionRecord {
@@ -14,6 +17,18 @@ export function emptyRecord(sessionId: string): SessionRecord {
 }
 
 type Kept = SessionRecord["changes"][number];
+
+/** The address of a changed file as VS Code writes it. */
+export function placeOf(change: Kept): string {
+  return keyOf(change.movedTo ?? change.uri);
+}
+
+/** The record once the user has moved a file, or a folder with files. */
+export function moved(record: SessionRecord, from: string, to: string): SessionRecord {
+  const isIn = (each: Kept) => placeOf(each) === from || placeOf(each).startsWith(`${from}/`);
+  if (!record.changes.some(isIn)) return record;
+  return { ...record, changes: record.changes.map((each) => (isIn(each) ? { ...each, movedTo: to + placeOf(each).slice(from.length) } : each)) };
+}
 
 function withPrompt(record: SessionRecord, promptId: string): SessionRecord {
   return record.prompts.includes(promptId) ? record : { ...record, prompts: [...record.prompts, promptId] };
@@ -98,10 +113,37 @@ export function said(record: SessionRecord, promptId: string, uri: string | unde
   };
 }
 
+/** The record with the number of an event that is in it: where it is the next one, or `isAll` says that none is missing. */
+export function withSeq(record: SessionRecord, seq: number | undefined, isAll = false): SessionRecord {
+  if (seq === undefined || (!isAll && seq !== (record.seq ?? 0) + 1)) return record;
+  return { ...record, seq };
+}
+
+/** The record once a file's open changes are decided all together. `uri` as `placeOf` gives it, here and below. */
+export function settled(record: SessionRecord, uri: string, state: "accepted" | "reverted"): SessionRecord {
+  return {
+    ...record,
+    changes: record.changes.map((each) => (placeOf(each) === uri && each.state === "open" ? { ...each, state } : each)),
+  };
+}
+
+/** The record once a file's changes of a prompt and those behind it are to be decided again. */
+export function reopened(record: SessionRecord, promptId: string, uri: string): SessionRecord {
+  const from = record.prompts.indexOf(promptId);
+  const isAgain = (each: Kept) => placeOf(each) === uri && record.prompts.indexOf(each.promptId) >= from;
+  return { ...record, changes: record.changes.map((each) => (isAgain(each) ? { ...each, state: "open" as const } : each)) };
+}
+
+/** The prompts whose changes of a file are open, from one on, in the order in which they ran. */
+export function openPrompts(record: SessionRecord, promptId: string, uri: string): string[] {
+  const open = new Set(record.changes.filter((each) => each.state === "open" && placeOf(each) === uri).map((each) => each.promptId));
+  return record.prompts.slice(Math.max(record.prompts.indexOf(promptId), 0)).filter((each) => open.has(each));
+}
+
 /** The first prompt whose change of a file is open: what was before it is what the user compares with. */
 export function firstOpen(record: SessionRecord, uri: string): Kept | undefined {
   return record.changes
-    .filter((each) => each.uri === uri && each.state === "open")
+    .filter((each) => each.state === "open" && placeOf(each) === uri)
     .sort((one, other) => record.prompts.indexOf(one.promptId) - record.prompts.indexOf(other.promptId))[0];
 }
 

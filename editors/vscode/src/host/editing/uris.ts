@@ -10,3 +10,17 @@ export function fileUri(text: string): vscode.Uri {
   }
   return uri;
 }
+
+const MAX_KNOWN = 10_000;
+const known = new Map<string, string>();
+
+/** A file's address as VS Code writes it, whoever wrote it. */
+export function keyOf(uri: string): string {
+  let key = known.get(uri);
+  if (key === undefined) {
+    if (known.size >= MAX_KNOWN) known.clear();
+    key = vscode.Uri.parse(uri).toString();
+    known.set(uri, key);
+  }
+  return key;
+}

@@ -1,0 +1,391 @@
+/**
+ * What the agent did to each file that is under review, told apart from what the user did to it (`attribution.ts`).
+ *
+ * Edits of an open document are seen as they are applied; what is written on disk comes with the events of its tool; what
+ * was there before this window looked is made of what the daemon keeps of each prompt. What another program or a command
+ * writes under an open document is the agent's while a prompt runs, as it is for the daemon, and else the user's.
+ */
+import { applyPatch } from "diff";
+import * as vscode from "vscode";
+import type { ApplyWorkspaceEditParams } from "vscode-languageclient/node";
+import type { EventNotification, FileChange, SessionDiffResult } from "../../shared/wire";
+import type { Wire } from "../daemon";
+import { accepting, placesOf, withAgent, withUser, type Place, type Track } from "./attribution";
+import type { Changes } from "./changes";
+import { withLineEnds, type Hunk } from "./hunks";
+import type { Originals } from "./originals";
+import { patchOf } from "./patches";
+import type { Kept, TrackStore } from "./trackStore";
+import { keyOf } from "./uris";
+
+/** A larger file is compared in the diff editor only. */
+const MAX_LENGTH = 2_000_000;
+const LOOK_DELAY_MS = 100;
+const MAX_TRIES = 5;
+
+/** A file under review as it is now; `base` has `\n` as line ends. */
+export interface Reviewed {
+  sessionId: string;
+  promptId: string;
+  /** What the daemon calls the file. */
+  uri: string;
+  /** Without what the agent did there is no such file. */
+  isNew: boolean;
+  /** Whether the agent's part is known; else all that is not as before the prompt counts as its part. */
+  isSure: boolean;
+  base: string;
+  places: Place[];
+}
+
+/** An edit of the daemon's that VS Code is about to make, or has made while its tool still runs. */
+interface Touched {
+  before: Kept | undefined;
+  /** Whether the track took part in it. */
+  isNoted: boolean;
+}
+
+const plain = (text: string): string => withLineEnds(text, "\n");
+
+/** The text that an edit makes of a document; undefined where it is for another version of it. */
+function edited(document: vscode.TextDocument, change: DocumentEdit): string | undefined {
+  if (change.textDocument.version !== null && change.textDocument.version !== document.version) return undefined;
+  const at = (place: { line: number; character: number }) => document.offsetAt(new vscode.Position(place.line, place.character));
+  const text = document.getText();
+  const edits = change.edits.flatMap((each) => ("range" in each && "newText" in each
+    ? [{ from: at(each.range.start), to: at(each.range.end), text: each.newText }] : []));
+  const [parts, end] = edits.sort((one, other) => one.from - other.from).reduce<[string[], number]>(
+    ([made, last], each) => [[...made, text.slice(last, each.from), each.text], each.to], [[], 0]);
+  return plain([...parts, text.slice(end)].join(""));
+}
+
+type DocumentEdit = Extract<NonNullable<ApplyWorkspaceEditParams["edit"]["documentChanges"]>[number], { textDocument: object }>;
+
+export class Tracks implements vscode.Disposable {
+  /** The text of documents that have a track, as it was last. */
+  private readonly texts = new Map<string, string>();
+  /** New names of files that the daemon has VS Code move: it tells of that itself. */
+  private readonly movedByAgent = new Set<string>();
+  private readonly coming = new Map<string, { before: string; after: string }>();
+  private readonly touched = new Map<string, Touched>();
+  /** The text behind the agent's last edit in a run. */
+  private readonly lasts = new Map<string, string>();
+  private readonly running = new Set<string>();
+  /** Files of which the daemon is asked what a run came to: what changes on disk meanwhile is of that run. */
+  private readonly awaited = new Set<string>();
+  private readonly building = new Map<string, Promise<Kept | undefined>>();
+  /** How often the agent did something to a file: what is built of what it did before is not up to date. */
+  private readonly counts = new Map<string, number>();
+  private readonly toLookAt = new Set<vscode.TextDocument>();
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly subscription: vscode.Disposable;
+  private timer: NodeJS.Timeout | undefined;
+
+  /** What is offered in some file may be other than before. */
+  readonly onDidChange = this.changed.event;
+
+  constructor(
+    private readonly client: Wire, private readonly changes: Changes, private readonly originals: Originals,
+    private readonly store: TrackStore, private readonly log: (line: string) => void,
+  ) {
+    this.subscription = vscode.Disposable.from(
+      vscode.workspace.onDidChangeTextDocument((event) => this.follow(event)),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.close(uri.toString())),
+      vscode.workspace.onDidRenameFiles(({ files }) => files.forEach((each) => this.moved(each.oldUri.toString(), each.newUri.toString()))),
+      changes.onDidChange((sessionId) => this.dropDecided(sessionId)),
+      changes.onMissed((event) => this.note(event)),
+    );
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.subscription.dispose();
+    this.changed.dispose();
+    this.store.dispose();
+  }
+
+  /** The daemon has ended, and with it all that ran. */
+  reset(): void {
+    this.running.clear();
+    this.touched.clear();
+  }
+
+  // --- what is asked ----------------------------------------------------------------------------------
+
+  /** A document with what is offered in it; undefined where nothing is. Fails where the daemon does not tell. */
+  async of(document: vscode.TextDocument): Promise<Reviewed | undefined> {
+    await this.store.loaded;
+    const uri = document.uri.toString();
+    const open = this.changes.open(uri);
+    if (!open) return undefined;
+    const isOf = (track: Kept | undefined): track is Kept => track?.sessionId === open.sessionId && track.promptId === open.promptId;
+    let track = this.store.get(uri);
+    if (track && track.sessionId === undefined) track = this.put({ ...track, sessionId: open.sessionId, promptId: open.promptId });
+    if (!isOf(track)) track = await this.build(uri, open, document);
+    const now = plain(document.getText()); // as it is when all else is known: what is done with the places is done to it
+    if (!track || now.length > MAX_LENGTH) return undefined;
+    track = this.put({ ...track, ...withUser(track, now) });
+    this.texts.set(uri, now);
+    const { isNew, isSure, base } = track;
+    return { ...open, isNew: isNew && base === "", isSure, base, places: placesOf(track, now) };
+  }
+
+  /** Accepts a place of a document as it is now. */
+  accept(document: vscode.TextDocument, place: Hunk): void {
+    const track = this.store.get(document.uri.toString());
+    if (!track) return;
+    const now = plain(document.getText());
+    this.put({ ...track, ...accepting(track, now, place), isAccepted: true });
+    void this.store.keep(); // the window may be gone in a moment
+    this.settle(document);
+  }
+
+  /** Says of a file whose places are all decided that it is, and of one that has some again that it is open. */
+  settle(document: vscode.TextDocument): void {
+    const uri = document.uri.toString();
+    const track = this.store.get(uri);
+    if (track?.sessionId === undefined || track.promptId === undefined || this.awaited.has(uri)) return;
+    const now = plain(document.getText());
+    if (now.length > MAX_LENGTH) return;
+    const isOpen = placesOf(withUser(track, now), now).length > 0;
+    if (isOpen === !track.isSettled) return;
+    this.put({ ...track, isSettled: !isOpen });
+    if (isOpen) this.changes.reopen(track.sessionId, track.promptId, uri);
+    else this.changes.settle(track.sessionId, uri, track.isAccepted ? "accepted" : "reverted");
+  }
+
+  forget(sessionId: string): void {
+    for (const track of this.store.all()) if (track.sessionId === sessionId) this.drop(track.uri);
+  }
+
+  // --- what happens -----------------------------------------------------------------------------------
+
+  /** Stands around VS Code's applying of an edit of the daemon's. */
+  async applying<R>(params: ApplyWorkspaceEditParams, apply: () => R | Thenable<R>): Promise<R> {
+    const uris: string[] = [];
+    for (const change of params.edit.documentChanges ?? []) {
+      if ("kind" in change && change.kind === "rename") this.movedByAgent.add(keyOf(change.newUri));
+      if (!("textDocument" in change)) continue;
+      const uri = keyOf(change.textDocument.uri);
+      const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+      const after = document && edited(document, change);
+      if (!document || after === undefined) continue;
+      this.coming.set(uri, { before: plain(document.getText()), after });
+      uris.push(uri);
+    }
+    try {
+      return await apply();
+    } finally {
+      for (const uri of uris) this.coming.delete(uri);
+    }
+  }
+
+  /** An event of a session, which `changes` has noted already. */
+  note(notification: EventNotification): void {
+    const { sessionId, promptId, seq, event } = notification;
+    if (event.type === "agent_start") this.running.add(sessionId);
+    else if (event.type === "agent_end") this.ended(sessionId);
+    else if (event.type === "tool_execution_end" && event.result.details?.type === "edit" && !event.result.isError) {
+      for (const file of event.result.details.files) this.toolEnded(sessionId, seq, file);
+    } else if (event.type === "files_changed" && promptId) {
+      for (const { uri } of event.files) void this.runEnded(sessionId, promptId, keyOf(uri));
+    } else if (event.type === "session_rewound") {
+      for (const { uri, conflict } of event.files) if (conflict === undefined) this.rewound(keyOf(uri), event.scope === "files");
+    }
+  }
+
+  private follow({ document, contentChanges, reason }: vscode.TextDocumentChangeEvent): void {
+    if (contentChanges.length === 0) return;
+    const uri = document.uri.toString();
+    const [track, coming] = [this.store.get(uri), this.coming.get(uri)];
+    if (!track && !coming) return;
+    const now = plain(document.getText());
+    if (coming?.after === now) {
+      this.coming.delete(uri);
+      this.byAgent(uri, coming.before, now);
+    } else if (track) {
+      // Nobody types a text that is the one on disk: it was read from there.
+      const isRead = !document.isDirty && reason === undefined;
+      if (isRead && (this.running.size > 0 || this.awaited.has(uri))) this.byCommand(track, now);
+      else this.lookSoon(document);
+    }
+    if (this.store.get(uri)) this.texts.set(uri, now);
+  }
+
+  private ended(sessionId: string): void {
+    this.running.delete(sessionId);
+    if (this.running.size === 0) this.movedByAgent.clear();
+  }
+
+  private moved(from: string, to: string): void {
+    if (this.movedByAgent.delete(to)) return;
+    for (const track of this.store.all()) {
+      if (track.uri !== from && !track.uri.startsWith(`${from}/`)) continue;
+      this.store.delete(track.uri);
+      this.put({ ...track, uri: to + track.uri.slice(from.length) });
+    }
+    this.changes.moved(from, to);
+  }
+
+  private byAgent(uri: string, before: string, after: string): void {
+    const track = this.store.get(uri);
+    this.count(uri);
+    this.lasts.set(uri, after);
+    if (this.touched.get(uri) === undefined) this.touched.set(uri, { before: track, isNoted: true });
+    if (track && !track.isSettled) this.put({ ...track, ...withAgent(track, before, after) });
+    else if (this.changes.open(uri) || before.length > MAX_LENGTH) this.touched.set(uri, { before: track, isNoted: false });
+    else this.put({ uri, isNew: false, isSure: true, isAccepted: false, isSettled: false, seqs: {}, base: before, seen: after });
+  }
+
+  private byCommand(track: Kept, now: string): void {
+    this.count(track.uri);
+    this.lasts.set(track.uri, now);
+    this.put({ ...track, ...withAgent(track, this.texts.get(track.uri) ?? track.seen, now) });
+  }
+
+  private toolEnded(sessionId: string, seq: number | undefined, file: FileChange): void {
+    const uri = keyOf(file.uri);
+    const touched = this.touched.get(uri);
+    this.touched.delete(uri);
+    this.count(uri);
+    const track = this.store.get(uri);
+    if (!track || (seq !== undefined && seq <= (track.seqs[sessionId] ?? 0))) return;
+    const seqs = seq === undefined ? track.seqs : { ...track.seqs, [sessionId]: seq };
+    if (touched?.isNoted) {
+      this.put({ ...track, ...this.ownerOf(track), isSettled: false, seqs });
+      return;
+    }
+    const seen = touched || track.isSettled || file.action !== "changed" ? false : applied(track.seen, file.patch);
+    if (seen === false) this.drop(uri);
+    else this.put({ ...track, seen, seqs });
+  }
+
+  /** What commands did to a file shows in what the run came to: it is in no tool's result. */
+  private async runEnded(sessionId: string, promptId: string, uri: string): Promise<void> {
+    const track = this.store.get(uri);
+    const last = this.lasts.get(uri);
+    this.lasts.delete(uri);
+    this.count(uri);
+    if (!track) return;
+    this.awaited.add(uri);
+    try {
+      const [before, after] = await this.sides(sessionId, promptId, uri);
+      const now = this.store.get(uri);
+      if (!now || after === undefined || before === undefined) return;
+      const from = last ?? now.seen;
+      if (from !== after) this.put({ ...now, ...withAgent(now, from, after) });
+    } catch (error) {
+      this.log(`What the prompt came to in ${uri} is not known: ${String(error)}`);
+      this.drop(uri);
+    } finally {
+      this.awaited.delete(uri);
+    }
+    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+    if (document && last !== undefined) this.lookSoon(document); // the user may have undone it meanwhile
+    this.changed.fire();
+  }
+
+  private rewound(uri: string, mayComeBack: boolean): void {
+    const touched = this.touched.get(uri);
+    this.touched.delete(uri);
+    this.count(uri);
+    const track = this.store.get(uri);
+    const open = this.changes.open(uri);
+    if (open && track && touched?.isNoted) this.put({ ...track, isSettled: false });
+    // An undo in the editor brings back the text, and with it what there is to decide.
+    else if (!open && touched?.before && mayComeBack) this.put({ ...touched.before, isSettled: true });
+    else this.drop(uri);
+  }
+
+  // --- what is known ----------------------------------------------------------------------------------
+
+  /** Made of what the daemon keeps of each prompt whose change is open. */
+  private build(uri: string, open: { sessionId: string; promptId: string; uri: string }, document: vscode.TextDocument): Promise<Kept | undefined> {
+    let building = this.building.get(uri);
+    if (!building) {
+      building = this.built(uri, open, document).finally(() => this.building.delete(uri));
+      this.building.set(uri, building);
+    }
+    return building;
+  }
+
+  private async built(uri: string, open: { sessionId: string; promptId: string; uri: string }, document: vscode.TextDocument): Promise<Kept | undefined> {
+    const { sessionId, promptId } = open;
+    for (let tries = 0; ; tries++) {
+      const count = this.counts.get(uri);
+      let [track, isNew, isSure] = [undefined as Track | undefined, false, true];
+      for (const each of this.changes.openPrompts(sessionId, promptId, uri)) {
+        const [before, after] = await this.sides(sessionId, each, uri);
+        if (track === undefined) [track, isNew] = [{ base: before ?? "", seen: after ?? before ?? "" }, before === null];
+        else if (after !== undefined && before !== undefined) track = withAgent(track, before ?? "", after);
+        isSure &&= after !== undefined;
+      }
+      if (!track) return undefined;
+      if (count !== this.counts.get(uri) && tries < MAX_TRIES) continue;
+      if (!isSure) track = { ...track, seen: plain(document.getText()) };
+      return this.put({ uri, sessionId, promptId, isNew, isSure, isAccepted: false, isSettled: false, seqs: {}, ...track });
+    }
+  }
+
+  /** A file before a prompt (null: there was none) and behind what the agent did in it (undefined: not known). */
+  private async sides(sessionId: string, promptId: string, uri: string): Promise<[string | null, string | undefined]> {
+    const named = this.changes.nameOf(sessionId, promptId, uri);
+    const [original, diff] = await Promise.all([
+      this.originals.text({ sessionId, promptId, uri: named }),
+      this.client.request<SessionDiffResult>("agentd/session/diff", { sessionId, promptId }),
+    ]);
+    const before = original === null ? null : plain(original);
+    if (!diff.files.some((each) => each.uri === named)) return [before, before ?? undefined];
+    const patch = patchOf(diff.patch, vscode.Uri.parse(named).path);
+    const after = patch === undefined ? false : applied(before ?? "", patch);
+    return [before, after === false ? undefined : after];
+  }
+
+  private ownerOf(track: Kept): { sessionId?: string; promptId?: string } {
+    const open = track.sessionId === undefined ? this.changes.open(track.uri) : undefined;
+    return open ? { sessionId: open.sessionId, promptId: open.promptId } : {};
+  }
+
+  private put(track: Kept): Kept {
+    return this.store.put(track);
+  }
+
+  private drop(uri: string): void {
+    this.store.delete(uri);
+    this.texts.delete(uri);
+    this.changed.fire();
+  }
+
+  private count(uri: string): void {
+    this.counts.set(uri, (this.counts.get(uri) ?? 0) + 1);
+  }
+
+  private lookSoon(document: vscode.TextDocument): void {
+    this.toLookAt.add(document);
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      const documents = [...this.toLookAt].filter((each) => !each.isClosed);
+      this.toLookAt.clear();
+      for (const each of documents) this.settle(each);
+    }, LOOK_DELAY_MS);
+  }
+
+  /** With its document the steps that could bring it back are gone. */
+  private close(uri: string): void {
+    this.texts.delete(uri);
+    if (this.store.get(uri)?.isSettled) this.drop(uri);
+  }
+
+  private dropDecided(sessionId: string): void {
+    for (const track of this.store.all()) {
+      if (track.sessionId === sessionId && !track.isSettled && !this.changes.open(track.uri)) this.drop(track.uri);
+    }
+  }
+}
+
+function applied(text: string, patch: string): string | false {
+  try {
+    return applyPatch(text, plain(patch), { fuzzFactor: 0 });
+  } catch {
+    return false;
+  }
+}
