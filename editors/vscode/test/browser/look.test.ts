@@ -5,6 +5,10 @@ import { describe, expect, test } from "vitest";
 import type { FromView } from "../../src/shared/messages";
 import { hasBrowser, view } from "./page";
 import { scenes } from "./scenes";
+// @ts-expect-error a script without types
+import { themes as all } from "../preview/themes.mjs";
+
+const themes = all as Record<string, { kind: string }>;
 
 declare const preview: { calls: FromView[] };
 declare const window: { axe: { run(context: object, options: object): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
@@ -13,7 +17,7 @@ const prompt = (page: Page) => page.getByRole("textbox", { name: "Prompt" });
 
 /** What axe finds, as words. */
 async function faults(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => window.axe.run({ include: [["body"]] }, { resultTypes: ["violations"] }));
   return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
 }
@@ -36,6 +40,7 @@ async function wear(page: Page, theme: string): Promise<void> {
     sheet.onload = resolve;
     sheet.href = href;
   }), theme);
+  await page.evaluate((kind) => { document.body.className = kind; }, themes[theme]!.kind);
 }
 
 /** What can be opened in a scene, each looked at by axe as well. */
@@ -68,7 +73,7 @@ describe.skipIf(!hasBrowser)("around the conversation, in a browser", { timeout:
   test.each(Object.keys(scenes))("the screen %s has no fault that axe knows in any theme, and nothing sticks out of it at any width", async (name) => {
     const page = await look(name);
     await page.locator(".composer, .screen").first().waitFor();
-    for (const theme of ["dark", "light", "contrast"]) {
+    for (const theme of ["dark", "light", "contrast", "contrastLight"]) {
       await wear(page, theme);
       expect(await faults(page), theme).toEqual([]);
     }
@@ -141,7 +146,7 @@ describe.skipIf(!hasBrowser)("around the conversation, in a browser", { timeout:
     await prompt(page).fill("Look at this");
     await page.getByLabel("Image files").setInputFiles({ name: "shot.png", mimeType: "image/png", buffer: png });
     await page.getByRole("img").or(page.locator(".attachment-picture")).first().waitFor();
-    await page.waitForTimeout(200);
+    await expect.poll(() => page.evaluate(() => sessionStorage.getItem("state"))).toMatch(/Look at this.*"kept:/);
     await page.reload();
     await page.locator("img.attachment-picture").waitFor();
     expect(await prompt(page).inputValue()).toBe("Look at this");

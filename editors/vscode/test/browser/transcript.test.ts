@@ -147,7 +147,7 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
       }).observe(document.querySelector(".rows")!, { subtree: true, childList: true, characterData: true, attributes: true });
     });
     await say(page, { type: "events", sessionId: "big", events: events.slice(20) });
-    await page.waitForFunction(() => (window as unknown as { touched: Set<string> }).touched.size > 0);
+    await page.locator(".live").waitFor({ state: "detached" });
     // Outside of messages: which rows there are, and the last line of what goes on.
     expect(await page.evaluate(() => [...(window as unknown as { touched: Set<string> }).touched].filter(Boolean))).toEqual(["s1"]);
     await page.close();
