@@ -140,6 +140,30 @@ describe.skipIf(!hasBrowser)("around the conversation, in a browser", { timeout:
     await page.close();
   });
 
+  test("files dropped anywhere on the view are attached, and VS Code does not take the pointer from it meanwhile", async () => {
+    const page = await look("idle");
+    await prompt(page).waitFor();
+    const heard = await page.evaluate(() => {
+      const names: string[] = [];
+      for (const name of ["dragenter", "dragover"]) addEventListener(name, () => names.push(name)); // as VS Code listens
+      const data = new DataTransfer();
+      const bytes = Uint8Array.from(atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="), (byte) => byte.charCodeAt(0));
+      data.items.add(new File([bytes], "shot.png", { type: "image/png" }));
+      for (const name of ["dragenter", "dragover"]) document.querySelector(".slot-main")!.dispatchEvent(new DragEvent(name, { bubbles: true, cancelable: true, dataTransfer: data }));
+      return names;
+    });
+    expect(heard).toEqual([]);
+    await page.getByText("Drop to attach").waitFor();
+    await page.evaluate(() => {
+      const data = new DataTransfer();
+      data.setData("application/vnd.code.uri-list", "file:///home/me/shop/a.ts");
+      document.querySelector(".slot-main")!.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data }));
+    });
+    await expect.poll(() => page.evaluate(() => preview.calls.filter((call) => call.call === "attach").map((call) => call.params))).toEqual([{ uris: ["file:///home/me/shop/a.ts"] }]);
+    expect(await page.getByText("Drop to attach").count()).toBe(0);
+    await page.close();
+  });
+
   test("a draft with an image is there again after a reload", async () => {
     const page = await look("idle");
     const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");

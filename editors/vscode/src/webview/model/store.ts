@@ -10,7 +10,7 @@ import type { EventNotification, Message } from "../../shared/wire";
 import type { Host, Notice } from "../host";
 import { createMemory, type Memory } from "./memory";
 import { apply, prepend } from "./reduce";
-import { viewOf } from "./snapshot";
+import { adopted, viewOf } from "./snapshot";
 import type { SessionView } from "./view";
 
 export type Other = Extract<ToView, { type: "others" }>["sessions"][number];
@@ -45,6 +45,8 @@ export interface Store {
   show(shown: Shown): void;
   /** Puts the page before the first loaded message into the transcript. False: there is none. */
   earlier(): Promise<boolean>;
+  /** Reads the sub-agents that a call of the shown session ran, where they were not seen whole. */
+  children(toolCallId: string): Promise<void>;
   on<K extends keyof Signals>(what: K, listener: (value: Signals[K]) => void): () => void;
   dispatch(notice: Notice): void;
 }
@@ -171,6 +173,14 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
         paging = null;
       });
       return paging;
+    },
+    async children(toolCallId) {
+      const sessionId = session.peek()?.session.sessionId;
+      if (sessionId === undefined) return;
+      const { children } = await host.call("children", { sessionId, toolCallId });
+      fold(); // what came before them
+      const view = session.peek();
+      if (view?.session.sessionId === sessionId) session.value = adopted(view, children);
     },
     on(what, listener) {
       const all = listeners[what] as Set<typeof listener>;
