@@ -24,6 +24,8 @@ async function beside(window, work) {
     await work();
   } finally {
     await window.command("View: Reset View Locations");
+    await window.page.locator('.activitybar .action-label[aria-label^="agentd"]').waitFor();
+    await window.chat();
   }
 }
 
