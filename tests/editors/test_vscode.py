@@ -18,7 +18,11 @@ def kit() -> Kit:
     return Kit.fetched()
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+# One VS Code's server at a time in a process of the tests, and a process for each.
+EACH = [pytest.param(version, marks=pytest.mark.xdist_group(version)) for version in VERSIONS]
+
+
+@pytest.fixture(scope="module", params=EACH)
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

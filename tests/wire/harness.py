@@ -26,8 +26,8 @@ from wire.processes import DEADLINE, until
 
 Json = dict[str, Any]
 
-END_OF_LIFE = 6.0
-"""Seconds a daemon may take to end; the protocol says 2, the rest is for a loaded machine."""
+END_OF_LIFE = 30.0
+"""Seconds a daemon may take to end; the protocol says 2, the rest is for a loaded machine, and no measure."""
 
 SLOW_SECONDS = 0.01
 """The pause of a client that reads slowly before each kilobyte."""

@@ -19,7 +19,7 @@ letters = st.one_of(st.characters(), st.sampled_from("abkKsSiI_ é\u0130\u0131\u
 lines = st.text(letters, max_size=12).filter(lambda text: not {"\n", "\r", "\0"} & set(text))
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(
     patterns(),
     lines.map(lambda text: text.encode("utf-8", "surrogatepass")),
@@ -38,12 +38,15 @@ def test_every_line_that_matches_is_let_through(
 
 
 def test_what_equals_an_ascii_letter_without_case_is_let_through() -> None:
+    beyond = "".join(chr(code) for code in range(128, sys.maxunicode + 1) if not 0xD800 <= code < 0xE000)
+    found = 0
     for code in range(128):
-        regex = re.compile(re.escape(chr(code)), re.IGNORECASE)
-        for pattern in (re.escape(chr(code)), f"[{re.escape(chr(code))}\\x01]"):
-            for character in map(chr, range(128, sys.maxunicode)):
-                if regex.match(character) and not 0xD800 <= ord(character) < 0xE000:
-                    assert is_let_through(pattern, character.encode(), ignore_case=True)
+        letter = re.escape(chr(code))
+        for character in re.findall(letter, beyond, re.IGNORECASE):
+            found += 1
+            for pattern in (letter, f"[{letter}\\x01]"):
+                assert is_let_through(pattern, character.encode(), ignore_case=True)
+    assert found > 0
 
 
 @pytest.mark.parametrize(

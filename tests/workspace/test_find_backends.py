@@ -356,7 +356,7 @@ def make_tree(
 
 
 @every_ripgrep
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(paths, min_size=1, max_size=12),
     st.lists(st.tuples(paths, targets), max_size=3),

@@ -27,6 +27,11 @@ export class Chat {
     return this.frame.getByRole("region", { name: "Queue" });
   }
 
+  /** Cards of tool calls in a state, in the words for it. */
+  tool(state) {
+    return this.log.locator(`[data-state="${state}"]`);
+  }
+
   button(name) {
     return this.frame.getByRole("button", { name, exact: true });
   }
@@ -54,9 +59,9 @@ export class Chat {
     await this.button("Stop").waitFor({ state: "hidden" });
   }
 
-  /** Has the next session begin in a folder of the workspace. */
-  async chooseFolder(name) {
-    await this.frame.getByRole("combobox", { name: "Folder" }).click();
+  /** Chooses in a picker of the head: Folder, Model, Mode. */
+  async choose(picker, name) {
+    await this.frame.getByRole("combobox", { name: picker, exact: true }).click();
     await this.frame.getByRole("option", { name }).click();
   }
 

@@ -1,7 +1,8 @@
-/** Processes below VS Code's server, as /proc tells them. */
+/** Processes as /proc tells them: of this machine, and those below VS Code's server. */
 import { readdirSync, readFileSync } from "node:fs";
 
-function all() {
+/** All that run. */
+export function all() {
   const found = [];
   for (const name of readdirSync("/proc").filter((each) => /^\d+$/.test(each))) {
     try {

@@ -20,8 +20,8 @@ export class Stage {
 
   #house;
 
-  /** Writes agentd's configuration; daemons that start from now on read it. */
-  configure({ model = "live/live", mode = "ask", trusted = [], more = "" }) {
+  /** Writes agentd's configuration; daemons that start from now on read it. `facts` are of each of the `models`. */
+  configure({ model = "live/live", mode = "ask", trusted = [], more = "", models = ["live"], facts = {} }) {
     const { config } = this.#house.server;
     writeFileSync(config, [
       ...(model ? [`model = ${JSON.stringify(model)}`] : []),
@@ -31,8 +31,10 @@ export class Stage {
       "[providers.live]",
       'api = "openai-chat"',
       `base_url = ${JSON.stringify(this.#house.modelUrl)}`,
-      "[providers.live.models.live]",
-      "context_window = 100000",
+      ...models.flatMap((name) => [
+        `[providers.live.models.${name}]`,
+        ...Object.entries({ context_window: 100000, ...facts }).map(([fact, value]) => `${fact} = ${value}`),
+      ]),
       "",
     ].join("\n"));
   }

@@ -31,7 +31,7 @@ scenario("with several folders a session begins in the one that is chosen", asyn
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ workspace, files: { "second/only-here.txt": "x\n" } });
   const chat = await window.chat();
-  await chat.chooseFolder("second");
+  await chat.choose("Folder", "second");
   await chat.send("What is in here?");
   (await stage.model.asked()).calls("list_directory", { path: "." }).ends();
   const next = await stage.model.asked();
