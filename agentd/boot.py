@@ -28,6 +28,7 @@ from agentd.protocol import strict_json
 from agentd.protocol.capabilities import LIMITS, MAX_PROCESS_ID, initialize_result
 from agentd.protocol.frames import BrokenFraming, FrameReader, encode
 from agentd.protocol.lines import LineReader, encode_line
+from agentd.server.client_profile import quirks_of
 
 _READ_BYTES = 64 * 1024
 _SERVING = ("serve", "--stdio", "--allow-full")
@@ -188,7 +189,8 @@ def _is_initialize(message: Any) -> bool:
 def _answer_in_lsp(params: dict[str, Any]) -> dict[str, Any] | None:
     if not _are_plain(params):
         return None
-    return initialize_result(params["capabilities"])
+    quirks = quirks_of(params.get("clientInfo"))
+    return initialize_result(params["capabilities"], whole_documents=quirks.counts_characters)
 
 
 def _answer_in_acp(params: dict[str, Any]) -> dict[str, Any] | None:

@@ -117,9 +117,8 @@ def build(
         editor_for=editor_for,
         checkpoint_bytes=user.settings.checkpoints.max_mb * 2**20,
     )
-    tasks.start_soon(_sweep, house.write_notes, folder / "output", folder / "sessions")
     sessions = Sessions(folder / "sessions", house)
-    tasks.start_soon(sessions.settle_rewinds)
+    tasks.start_soon(_clear_away, house.write_notes, sessions, folder)
     return Core(house, engines, sessions, sandbox)
 
 
@@ -138,8 +137,10 @@ def _git(processes: Processes, sandbox: Sandbox, folder: Path) -> "Git":
     return Git(folder, processes, sandbox)
 
 
-async def _sweep(notes: WriteNotes, spills: Path, sessions: Path) -> None:
-    """Remove what killed daemons have left; nobody waits for it."""
+async def _clear_away(notes: WriteNotes, sessions: Sessions, folder: Path) -> None:
+    """Take back and remove what killed daemons left, in the data `folder` too; nobody waits for it."""
+    # What a kill left aside has its name again before a rewind looks for it.
     await anyio.to_thread.run_sync(notes.sweep, abandon_on_cancel=True)
-    await anyio.to_thread.run_sync(sweep, spills, abandon_on_cancel=True)
-    await anyio.to_thread.run_sync(checkpoints.sweep, sessions, abandon_on_cancel=True)
+    await sessions.settle_rewinds()
+    await anyio.to_thread.run_sync(sweep, folder / "output", abandon_on_cancel=True)
+    await anyio.to_thread.run_sync(checkpoints.sweep, folder / "sessions", abandon_on_cancel=True)

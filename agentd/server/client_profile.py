@@ -17,21 +17,34 @@ class Quirks:
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
     `cursor_is_selection`: where nothing is selected, the character under the cursor is told as the selection.
     `empties_created`: told to create a file, it empties one that is there by then, or creates none at all.
+    `progress_is_a_line`: of progress it shows one line, which the next report replaces: it can be told what
+    the model writes as it writes it. Others may keep each report, or show it in the user's way.
+    `tells_late`: it makes every edit, with no look at versions, and tells of it, as of what is typed, seconds
+    later or once the user is there. It tells before it answers a message that has no choices, so one is shown
+    before each edit; and its word that it made the edit counts until it tells.
+    `counts_characters`: within a line it counts characters, and no units of the agreed encoding. So it is
+    asked for whole documents, and given whole lines.
     """
 
     reloads_files: bool = False
     long_messages: bool = True
     cursor_is_selection: bool = False
     empties_created: bool = False
+    progress_is_a_line: bool = False
+    tells_late: bool = False
+    counts_characters: bool = False
 
 
 QUIRKS: dict[str, Quirks] = {
     "Visual Studio Code": Quirks(reloads_files=True),
-    "helix": Quirks(long_messages=False, cursor_is_selection=True),  # one status line
+    "helix": Quirks(  # one status line
+        long_messages=False, cursor_is_selection=True, progress_is_a_line=True
+    ),
+    "Eglot": Quirks(progress_is_a_line=True),  # in the mode line
     "Neovim": Quirks(empties_created=True),
-    "Sublime Text LSP": Quirks(reloads_files=True),
-    "Zed": Quirks(reloads_files=True),
-    "vim-lsp": Quirks(long_messages=False),
+    "Sublime Text LSP": Quirks(reloads_files=True, progress_is_a_line=True),
+    "Zed": Quirks(reloads_files=True, progress_is_a_line=True),
+    "vim-lsp": Quirks(long_messages=False, progress_is_a_line=True, tells_late=True, counts_characters=True),
 }
 """By `clientInfo.name`."""
 
@@ -39,6 +52,9 @@ _OF_FORKS = {
     "code-server": "Visual Studio Code",
     "VSCodium": "Visual Studio Code",
     "Code - OSS": "Visual Studio Code",
+    "Zed Preview": "Zed",
+    "Zed Nightly": "Zed",
+    "Zed Dev": "Zed",
 }
 
 
@@ -61,18 +77,27 @@ class ClientProfile:
     @staticmethod
     def of(capabilities: dict[str, Any], client_info: Any) -> "ClientProfile":
         """From the params of `initialize`; what is of another form than LSP's counts as not said."""
-        name = _at({"info": client_info}, "info", "name")
-        name = name if isinstance(name, str) else ""
         return ClientProfile(
-            name=name,
+            name=_name_in(client_info),
             progress=_at(capabilities, "window", "workDoneProgress") is True,
             shows_documents=_at(capabilities, "window", "showDocument", "support") is True,
             has_menu=isinstance(_at(capabilities, "textDocument", "codeAction"), dict),
             action_literals=isinstance(
                 _at(capabilities, "textDocument", "codeAction", "codeActionLiteralSupport"), dict
             ),
-            quirks=QUIRKS.get(_OF_FORKS.get(name, name), Quirks()),
+            quirks=quirks_of(client_info),
         )
+
+
+def quirks_of(client_info: Any) -> Quirks:
+    """Those of the client that `clientInfo` of `initialize` names."""
+    name = _name_in(client_info)
+    return QUIRKS.get(_OF_FORKS.get(name, name), Quirks())
+
+
+def _name_in(client_info: Any) -> str:
+    name = _at(client_info, "name")
+    return name if isinstance(name, str) else ""
 
 
 def _at(value: Any, *path: str) -> Any:

@@ -200,6 +200,8 @@ class Commands:
         token = f"agentd/{taken.prompt_id}"
         progress = Progress(self.methods.door, token, session.state.todo)
         taken.watch(progress.follow)
+        if self.methods.connection.client.quirks.progress_is_a_line:
+            self.methods.face.listeners[taken.prompt_id] = progress.hear
         self.methods.tokens.add(token, taken.cancel)
         return progress
 
@@ -215,6 +217,7 @@ class Commands:
             result = None
         finally:
             if progress is not None:
+                self.methods.face.listeners.pop(taken.prompt_id, None)
                 self.methods.tokens.remove(progress.token, taken.cancel)
                 progress.end()
         if result is not None:

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
+
 from agentd.config.editor_settings import editor_settings
 from agentd.daemon.door import ClientError, Door
 from agentd.protocol.capabilities import said
@@ -30,13 +32,22 @@ class EditorConfiguration:
         self._connection = connection
         self._face = face
         self._changes = 0
+        self._has_begun = False
 
     async def begin(self) -> None:
-        """Register what is not announced, which may be changes of the settings, and ask for those now."""
-        if wanted := registrations(self.capabilities):
-            await self._ask("client/registerCapability", {"registrations": wanted})
-        if said(self.capabilities, "workspace", "configuration"):
-            await self.take(None)
+        """Register what is not announced, which may be changes of the settings, and ask for those now.
+
+        Once: a client that says `initialized` twice would have all of it twice. Neither waits for the other,
+        as a client may never answer.
+        """
+        if self._has_begun:
+            return
+        self._has_begun = True
+        async with anyio.create_task_group() as tasks:
+            if wanted := registrations(self.capabilities):
+                tasks.start_soon(self._ask, "client/registerCapability", {"registrations": wanted})
+            if said(self.capabilities, "workspace", "configuration"):
+                tasks.start_soon(self.take, None)
 
     async def take(self, settings: Any) -> None:
         """The settings have changed: to these, or to what the editor answers when it is asked."""

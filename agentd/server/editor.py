@@ -20,7 +20,7 @@ from agentd.protocol.capabilities import position_encoding
 from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParams
 from agentd.protocol.messages import Range
 from agentd.protocol.methods import ClientOptions
-from agentd.protocol.text import visible
+from agentd.protocol.text import one_line, visible
 from agentd.server.client_profile import Quirks
 from agentd.server.diagnostics import EditorDiagnostics
 from agentd.server.findings import ShownFindings
@@ -53,6 +53,8 @@ _ANSWER_SECONDS = 0.5
 """For the answer to an edit that is seen to be made: it is on its way, and cancelling it would be odd."""
 SAVE_SECONDS = 30.0
 """How long an editor may take to save: a formatter may run, but nobody is asked."""
+_TELL_SECONDS = 2.0
+"""For an editor to tell of what was typed, where it has to be asked for that."""
 _TOLD_SECONDS = 1.0
 """For the word that a document was saved, where the answer overtook it."""
 _MOST_REASON = 200
@@ -79,6 +81,7 @@ class ClientEditor:
     findings: ShownFindings = field(init=False)
     operations: FileOperations = field(init=False)
     focus: Focus | None = None
+    quirks: Quirks = _NO_QUIRKS
     _pending: list["_Pending"] = field(default_factory=list)
     _has_ended: bool = False
 
@@ -91,7 +94,7 @@ class ClientEditor:
         self, capabilities: dict[str, Any], options: ClientOptions | None, quirks: Quirks = _NO_QUIRKS
     ) -> None:
         """Take what `initialize` says."""
-        self.capabilities = capabilities
+        self.capabilities, self.quirks = capabilities, quirks
         self.operations.creates = not quirks.empties_created
         self.options = self.told.options = options
         self.position_encoding = position_encoding(capabilities)
@@ -134,6 +137,8 @@ class ClientEditor:
     async def apply(self, edit: BufferEdit) -> EditOutcome:
         """Change an open document; see `workspace.editor.Editor`."""
         outcome: EditOutcome = NotApplied("it was not tried")
+        if self.quirks.tells_late:
+            await self._have_it_tell(edit.label)
         # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
         with CancelScope(shield=True):
             outcome = await self._apply(edit)
@@ -188,6 +193,15 @@ class ClientEditor:
         for pending in self._pending:
             pending.give_up()
 
+    async def _have_it_tell(self, label: str) -> None:
+        """Have an editor that tells late of what was typed tell it now."""
+        params = {"type": 3, "message": one_line(label)}  # MessageType.Info
+        with anyio.move_on_after(_TELL_SECONDS):
+            try:
+                await self.door.ask("window/showMessageRequest", params)
+            except ClientError as error:
+                log.info("the editor does not answer a message: %s", error)
+
     async def _send(self, pending: "_Pending", params: dict[str, Any]) -> None:
         try:
             answer = await self.door.ask("workspace/applyEdit", params)
@@ -195,13 +209,16 @@ class ClientEditor:
             pending.take_answer(_refusal(str(error)))
             return
         if isinstance(answer, dict) and answer.get("applied") is True:
+            if self.quirks.tells_late:
+                await self.documents.believe(pending.edit.path, pending.edit.before, pending.edit.after)
             pending.take_answer(None)
             return
         reason = answer.get("failureReason") if isinstance(answer, dict) else None
         pending.take_answer(_refusal(reason if isinstance(reason, str) else ""))
 
     def _workspace_edit(self, edit: BufferEdit, document: OpenDocument) -> dict[str, Any]:
-        edits = text_edits(edit.before, edit.after, self.position_encoding)
+        whole_lines = self.quirks.counts_characters
+        edits = text_edits(edit.before, edit.after, self.position_encoding, whole_lines=whole_lines)
         if self._capability("workspaceEdit", "documentChanges") is not True:
             return {"label": edit.label, "edit": {"changes": {document.uri: edits}}}
         whole: dict[str, Any] = {}
@@ -303,7 +320,7 @@ class _Pending:
     def __init__(self, edit: BufferEdit, text: Callable[[Path], str | None]) -> None:
         self.decided = anyio.Event()
         self.answered = anyio.Event()
-        self._edit = edit
+        self.edit = edit
         self._text = text
         self._made: str | None = None
         self._refusal: str | None = None
@@ -312,8 +329,8 @@ class _Pending:
         """A document has changed; this one has perhaps the text that it should have."""
         if self.decided.is_set():
             return
-        text = self._text(self._edit.path)
-        if text is not None and _is_as_wanted(text, self._edit):
+        text = self._text(self.edit.path)
+        if text is not None and _is_as_wanted(text, self.edit):
             self._made = text
         if text is None or self._made is not None:
             self.decided.set()
@@ -332,12 +349,12 @@ class _Pending:
 
     def outcome(self) -> EditOutcome:
         """What came of it, as far as it is known by now."""
-        now = self._text(self._edit.path)
+        now = self._text(self.edit.path)
         if self._made is not None and now is not None:
             return Applied(self._made, now)
         if self._refusal is not None and now is not None:
             return NotApplied(self._refusal)
-        if now == self._edit.before:
+        if now == self.edit.before:
             said = (
                 "the editor says that it made the edit, but"
                 if self.answered.is_set()

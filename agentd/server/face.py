@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from agentd.daemon.door import ClientError, Door
 from agentd.daemon.outbox import Outbox
-from agentd.protocol.events import EventNotification
+from agentd.protocol.events import EventNotification, MessageUpdate
 from agentd.protocol.messages import CommandSubject, EditSubject, PermissionRequest, ReadSubject
 from agentd.protocol.methods import ClientOptions, PermissionAnswer
 from agentd.protocol.text import visible
@@ -34,6 +34,8 @@ class EditorFace:
     def __init__(self, door: Door, outbox: Outbox, start_soon: Callable[..., object]) -> None:
         self.options: ClientOptions | None = None
         self.has_menu = False
+        self.listeners: dict[str, Callable[[MessageUpdate], None]] = {}
+        """Prompt -> who is told what the model writes in it, whether or not the client wants events."""
         self._door = door
         self._outbox = outbox
         self._start_soon = start_soon
@@ -44,6 +46,8 @@ class EditorFace:
 
     def publish(self, notification: EventNotification) -> None:
         """Send an event to a client that wants events, at the pace it asked for."""
+        if isinstance(notification.event, MessageUpdate) and notification.prompt_id in self.listeners:
+            self.listeners[notification.prompt_id](notification.event)
         if self.options is None:
             return
         live = block_of(notification) is not None

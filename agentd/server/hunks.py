@@ -9,7 +9,7 @@ from agentd.workspace.buffer import Encoding, Spots
 from agentd.workspace.text import lines_with_ends
 
 
-def hunks(before: str, after: str) -> Iterator[tuple[int, int, str]]:
+def hunks(before: str, after: str, *, whole_lines: bool = False) -> Iterator[tuple[int, int, str]]:
     """`(start, end, new)` by index in `before`, in order, that make `after` of it.
 
     None begins or ends between `\\r` and `\\n`, for which LSP has no position.
@@ -17,10 +17,13 @@ def hunks(before: str, after: str) -> Iterator[tuple[int, int, str]]:
     old, new = lines_with_ends(before), lines_with_ends(after)
     starts = [0, *accumulate(map(len, old))]
     for first, last, from_new, to_new in changed_blocks(old, new):
-        yield _trimmed(before, starts[first], starts[last], "".join(new[from_new:to_new]))
+        hunk = starts[first], starts[last], "".join(new[from_new:to_new])
+        yield hunk if whole_lines else _trimmed(before, *hunk)
 
 
-def text_edits(before: str, after: str, encoding: Encoding) -> list[dict[str, Any]]:
+def text_edits(
+    before: str, after: str, encoding: Encoding, *, whole_lines: bool = False
+) -> list[dict[str, Any]]:
     """The same as the `TextEdit`s of LSP."""
     spots = Spots(before, encoding)
     return [
@@ -28,7 +31,7 @@ def text_edits(before: str, after: str, encoding: Encoding) -> list[dict[str, An
             "range": {"start": spots.at(start)._asdict(), "end": spots.at(end)._asdict()},
             "newText": new,
         }
-        for start, end, new in hunks(before, after)
+        for start, end, new in hunks(before, after, whole_lines=whole_lines)
     ]
 
 

@@ -127,6 +127,12 @@ class LanguageServer:
         await self._until_settled()
         return await self._documents.dirty_paths()
 
+    async def believe(self, path: Path, before: str, after: str) -> None:
+        """The editor says that it made an edit: that counts, unless it tells of another text."""
+        await self._until_settled()
+        if self._documents.text(path) == before:
+            self._documents.believe(path, after)
+
     def text(self, path: Path) -> str | None:
         """The text of a file's document as far as it was heard of, without a wait."""
         return self._documents.text(path)
@@ -185,6 +191,8 @@ def _load(position_encoding: Encoding) -> Understand:
     def did_change(params: types.DidChangeTextDocumentParams) -> Iterator[_Opened | _Step]:
         for change in params.content_changes:
             workspace.update_text_document(params.text_document, change)
+            yield _Step("change", params.text_document.uri, params.text_document.version)
+        if not params.content_changes:  # the text is the same again, but its version is another
             yield _Step("change", params.text_document.uri, params.text_document.version)
 
     def did_save(params: types.DidSaveTextDocumentParams) -> Iterator[_Opened | _Step]:

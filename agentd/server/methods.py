@@ -107,7 +107,8 @@ class Methods:
             self.lifetime.follow_parent(params.process_id)
         self.background(self.engines.warm_up, self.connection.default_model)
         self.background(self.house.find_out, self.connection.default_mode)
-        return initialize_result(params.capabilities)
+        quirks = self.connection.client.quirks
+        return initialize_result(params.capabilities, whole_documents=quirks.counts_characters)
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
         """Stop all runs and answer their prompts; after this, only `exit` is left."""

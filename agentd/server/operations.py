@@ -8,7 +8,9 @@ What is looked at is the disk, after each answer and each word of a document, an
 import logging
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ import anyio.to_thread
 
 from agentd.daemon.door import ClientError, Door
 from agentd.server.language_server import LanguageServer
+from agentd.workspace.beneath import directory
 from agentd.workspace.editor import FileOperation, OperationKind
-from agentd.workspace.paths import uri_of
+from agentd.workspace.paths import WorkspaceError, shown, uri_of
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +60,23 @@ class FileOperations:
         )
 
     async def do(self, operation: FileOperation) -> bool:
-        """Have it done. False where the disk does not show it within `OPERATION_SECONDS`."""
+        """Have it done. False where the disk does not show it within `OPERATION_SECONDS`.
+
+        Raises WorkspaceError where a folder had its name taken by another one meanwhile.
+        """
+        spots = [each for each in (operation.path, operation.target) if each is not None]
+        async with AsyncExitStack() as held:
+            try:
+                places = [await held.enter_async_context(_opened(each)) for each in spots]
+            except OSError:
+                return False  # nothing is left to an editor that would go another way than we looked
+            if await self._do(operation, places):
+                return True
+            if await anyio.to_thread.run_sync(_are_elsewhere, places):
+                raise WorkspaceError("stale", _led_astray(operation))
+        return False
+
+    async def _do(self, operation: FileOperation, places: Sequence["_Spot"]) -> bool:
         document = await self._documents.document(operation.path)
         params = self._params(operation, document.uri if document is not None else uri_of(operation.path))
         asked = _Asked()
@@ -68,7 +87,7 @@ class FileOperations:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._send, asked, params)
                     with anyio.move_on_after(OPERATION_SECONDS):
-                        done = await self._until_done(asked, operation)
+                        done = await self._until_done(asked, operation, places)
                     if done:
                         with anyio.move_on_after(_FOLLOW_SECONDS):
                             await self._until_settled(asked, operation.path if document else None)
@@ -79,7 +98,7 @@ class FileOperations:
         self._is_mute = not done and not asked.has_answered
         if self._is_mute and operation.kind != "create":
             self._late[operation.path] = anyio.current_time() + LATE_SECONDS
-        return done or await anyio.to_thread.run_sync(_is_done, operation)
+        return done or await anyio.to_thread.run_sync(_is_done, operation, places)
 
     def may_yet_remove(self, path: Path) -> bool:
         """Whether the editor was asked to remove or rename this file, and may do it late.
@@ -97,10 +116,10 @@ class FileOperations:
             asked.has_refused = True
             asked.tell()
 
-    async def _until_done(self, asked: "_Asked", operation: FileOperation) -> bool:
+    async def _until_done(self, asked: "_Asked", operation: FileOperation, places: Sequence["_Spot"]) -> bool:
         while True:
             news = asked.news
-            if await anyio.to_thread.run_sync(_is_done, operation):
+            if await anyio.to_thread.run_sync(_is_done, operation, places):
                 return True
             if asked.has_refused:
                 return False
@@ -154,17 +173,60 @@ class _Asked:
         self.news = anyio.Event()
 
 
-def _is_done(operation: FileOperation) -> bool:
-    """Whether the disk shows it. Blocks."""
-    if operation.kind == "create":
-        return _is_file(operation.path)
-    if os.path.lexists(operation.path):
-        return False
-    return operation.target is None or _is_file(operation.target)
+@dataclass(frozen=True)
+class _Spot:
+    """A name in a folder that is held open, and stays that folder whatever its own name leads to."""
+
+    path: Path
+    folder: int
+
+    @property
+    def mode(self) -> int | None:
+        """Of what has the name; None where nothing has. Blocks."""
+        try:
+            return os.stat(self.path.name, dir_fd=self.folder, follow_symlinks=False).st_mode
+        except OSError:
+            return None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the folder's name leads to another one by now, or nowhere. Blocks."""
+        try:
+            return not os.path.samestat(os.stat(self.path.parent), os.fstat(self.folder))
+        except OSError:
+            return True
 
 
-def _is_file(path: Path) -> bool:
+@asynccontextmanager
+async def _opened(path: Path) -> AsyncIterator[_Spot]:
+    """Hold the folder of a file, no link on the way. Raises OSError."""
+    held = directory(Path(path.anchor), path.parts[1:-1])
+    folder = await anyio.to_thread.run_sync(held.__enter__)
     try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
+        yield _Spot(path, folder)
+    finally:
+        held.__exit__(None, None, None)
+
+
+def _is_done(operation: FileOperation, places: Sequence[_Spot]) -> bool:
+    """Whether the disk shows it, in the very folders that were meant. Blocks."""
+    source, target = places[0].mode, places[-1].mode
+    if operation.kind != "create" and source is not None:
         return False
+    return operation.kind == "delete" or (target is not None and stat.S_ISREG(target))
+
+
+def _are_elsewhere(places: Sequence[_Spot]) -> bool:
+    return any(each.is_elsewhere for each in places)
+
+
+def _led_astray(operation: FileOperation) -> str:
+    what = {"create": "created", "rename": "moved", "delete": "deleted"}[operation.kind]
+    names = " and ".join(
+        f"'{shown(str(each.parent))}'" for each in (operation.path, operation.target) if each is not None
+    )
+    return (
+        f"'{shown(operation.path.name)}' was not {what}: while the user's editor was asked to, something "
+        f"else took the place of a folder. The editor goes by names: look at what it did in {names}, and "
+        "tell the user."
+    )

@@ -3,14 +3,29 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
+import anyio
+
 from agentd.daemon.door import ClientError, Door
-from agentd.protocol.events import CompactionStart, DurableEvent, TodoChanged, ToolExecutionStart
+from agentd.protocol.events import (
+    CompactionStart,
+    DurableEvent,
+    MessageReset,
+    MessageStart,
+    MessageUpdate,
+    TodoChanged,
+    ToolExecutionStart,
+)
 from agentd.protocol.messages import TodoItem
 from agentd.protocol.text import one_line
 
 Token = str | int
 
 THINKING = "Thinking"
+
+LINE_SECONDS = 0.5
+"""What the model writes is told no more often."""
+_LINE = 80
+"""Characters of it that a status line has room for."""
 
 
 class Progress:
@@ -26,6 +41,8 @@ class Progress:
         self._percentage = _percentage(todo)
         self._message = THINKING
         self._state: Literal["new", "held", "begun", "ended"] = "new"
+        self._line = ""
+        self._next_line = 0.0
 
     async def create(self) -> None:
         """Ask the client to take a token of ours. Nothing is told before it has, or where it does not."""
@@ -37,6 +54,7 @@ class Progress:
         if self._state == "held":
             self._state = "new"
             self.begin(self._message)
+            self._tell_line()  # what was written while the client took its time
 
     def begin(self, message: str = THINKING) -> None:
         """The prompt runs, or waits its turn."""
@@ -49,6 +67,8 @@ class Progress:
 
     def follow(self, event: DurableEvent) -> None:
         """Tell of an event of the prompt's run, if it is a step."""
+        if isinstance(event, MessageStart | MessageReset):
+            self._line, self._next_line = "", 0.0
         if isinstance(event, ToolExecutionStart):
             self._step(event.title)
         elif isinstance(event, CompactionStart):
@@ -59,6 +79,22 @@ class Progress:
             self._step(current or self._message)
         else:
             self.begin(self._message)
+
+    def hear(self, event: MessageUpdate) -> None:
+        """The model writes: show the line that it is at, as it grows."""
+        if event.update.kind != "text":
+            return
+        lines = (self._line + event.update.delta).rsplit("\n", 2)
+        self._line = (lines[-1] if lines[-1].strip() else "\n".join(lines[-2:]))[-4 * _LINE :]
+        self._tell_line()
+
+    def _tell_line(self) -> None:
+        now = anyio.current_time()
+        said = one_line(self._line)
+        if said and now >= self._next_line and self._state == "begun":
+            self._next_line = now + LINE_SECONDS
+            shown = said if len(said) <= _LINE else f"…{said[1 - _LINE :]}"
+            self._send({"kind": "report", "message": shown})
 
     def _step(self, message: str) -> None:
         self.begin(self._message)

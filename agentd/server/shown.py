@@ -42,7 +42,7 @@ class Shown:
         """Say something, as far as this editor shows it."""
         text = visible(text.strip())
         if not self._client().quirks.long_messages:
-            text = text.partition("\n")[0]
+            text = _first_line(text)
         self._door.notify("window/showMessage", {"type": _TYPES[severity], "message": text})
 
     async def answer(self, result: PromptResult, journal: Path, transcript: str) -> None:
@@ -51,16 +51,24 @@ class Shown:
             self.message(f"agentd: {result.error.message}", "error")
         elif result.stop_reason in ("aborted", "interrupted"):
             return
-        short = len(result.text) <= SHORT
-        if result.error is None and short:
-            self.message(result.text or "agentd has finished without a word.")
         try:
             file = await self.file(journal, "md", transcript)
         except OSError as error:
-            self.message(f"agentd cannot write the transcript: {error.strerror}.", "warning")
-            return
-        if not await self.open(file) and not short:
+            file, why = None, f"agentd cannot write the transcript: {error.strerror}."
+            self.message(why, "warning")
+        short = len(result.text) <= SHORT
+        if result.error is None and short:
+            self.message(self._short(result.text, file) or "agentd has finished without a word.")
+        if file is not None and not await self.open(file) and not short:
             self.message(f"agentd has answered at length: {file}")
+
+    def _short(self, answer: str, file: Path | None) -> str:
+        """A short answer as it is said; with its file where its end is neither said nor shown."""
+        client, answer = self._client(), answer.strip()
+        whole = client.quirks.long_messages or client.shows_documents or "\n" not in answer
+        if whole or file is None:
+            return answer
+        return f"{_first_line(answer)} … (all of it: {file})"
 
     async def file(self, journal: Path, suffix: Literal["md", "diff"], text: str) -> Path:
         """Write something for the user to read. Gives the file; raises OSError where it cannot be written."""
@@ -99,6 +107,10 @@ class Shown:
             return None
         title = answer.get("title") if isinstance(answer, dict) else None
         return title if title in titles else None
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def _write(path: Path, text: str) -> None:

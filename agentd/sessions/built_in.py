@@ -176,7 +176,7 @@ class BuiltIn:
     async def _undo(self) -> str:
         """Bring back the files of the last prompt that has changed any which are not back yet."""
         place = self._ground
-        more = (place.checkpoints, place.seen, place.shell.background)
+        more = (place.checkpoints, place.seen, place.shell)
         rewinding = Rewinding(place.root, self._log, self._house, *more, by=self._prompt_id)
         changes = await anyio.to_thread.run_sync(place.checkpoints.changes)
         changed = {change.origin for change in changes if not change.is_rewind}

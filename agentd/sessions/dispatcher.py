@@ -332,7 +332,7 @@ class Dispatcher:
         await self._until_at_rest("it could be rewound")
         async with self._rewinding:
             ground = self._ground
-            more = (ground.checkpoints, ground.seen, ground.shell.background)
+            more = (ground.checkpoints, ground.seen, ground.shell)
             rewinding = Rewinding(self.root, self._log, self._house, *more)
             return await rewinding.run(params)
 

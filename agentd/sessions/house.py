@@ -18,6 +18,7 @@ from agentd.protocol.methods import Problem
 from agentd.providers.base import Model
 from agentd.sessions.face import Face
 from agentd.tools.base import Toolbox
+from agentd.workspace.beside import RunningCommands
 from agentd.workspace.checkpoints import MOST_BYTES
 from agentd.workspace.editor import Editor
 from agentd.workspace.sandbox import Sandbox
@@ -106,8 +107,8 @@ class House:
     that is too long to be shown; None where none is kept. `rules` keeps answers that outlive a session.
     `config_folder` is the user's own, with instructions for all work. `skills` finds skills. `git` is that of
     a workspace folder. `checkpoint_bytes` is how much is kept of what the files of one session were.
-    `writers` knows which session wrote a file last. `editor_for` gives the editor as a session sees it, where
-    that is not the same for all.
+    `writers` knows which session wrote a file last, and `commands` what runs in any. `editor_for` gives the
+    editor as a session sees it, where that is not the same for all.
     """
 
     settings: Settings
@@ -127,6 +128,7 @@ class House:
     git: "Callable[[Path], Git] | None" = None
     checkpoint_bytes: int = MOST_BYTES
     writers: Writers = field(default_factory=Writers)
+    commands: RunningCommands = field(default_factory=RunningCommands)
     editor_for: Callable[[str], Editor] | None = None
     gives_skills: bool = True  # whether the model may load skills, where there are any
     _told: list[bool] = field(default_factory=list)

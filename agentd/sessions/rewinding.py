@@ -24,14 +24,22 @@ from agentd.sessions.log import SessionLog, refusing
 from agentd.sessions.state import Rewound, SessionState
 from agentd.tools.diff import action_of
 from agentd.workspace import restoring
-from agentd.workspace.background import Background
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.file_states import Change, Parts
 from agentd.workspace.paths import OutsideWorkspace, Place, WorkspaceError, path_of, resolve
-from agentd.workspace.restoring import Restoration, Wanted
-from agentd.workspace.restoring_buffers import Buffers, BufferStep, plan_buffers, remove_in_editor
+from agentd.workspace.restoring import Restoration
+from agentd.workspace.restoring_buffers import (
+    Buffers,
+    BufferStep,
+    apart,
+    plan_buffers,
+    remove_in_editor,
+    together,
+)
 from agentd.workspace.seen import SeenFiles
+from agentd.workspace.shell import Shell
 from agentd.workspace.untitled import is_untitled, untitled
+from agentd.workspace.wants import Wanted, undone, wanted
 
 log = logging.getLogger(__name__)
 
@@ -53,10 +61,15 @@ class Plan:
         return [each for each in self.files if each.conflict is None]
 
     @property
+    def _told(self) -> tuple[RewoundFile, ...]:
+        """What becomes of each file, on the disk where that is another matter than its open document."""
+        return tuple({step.place.parts: _told(step) for step in self.files}.values())
+
+    @property
     def result(self) -> SessionRewindResult:
         """What is answered."""
         return SessionRewindResult(
-            files=tuple(map(_told, self.files)),
+            files=self._told,
             removed_message_ids=_ids(self.removed),
             restored_message_ids=_ids(self.restored) if self.undo else None,
         )
@@ -68,7 +81,7 @@ class Plan:
             prompt_id=self.prompt_id,
             scope=self.scope,
             removed_message_ids=_ids(self.removed),
-            files=tuple(map(_told, self.files)),
+            files=self._told,
             undo=True if self.undo else None,
             restored_message_ids=_ids(self.restored) if self.undo else None,
         )
@@ -84,16 +97,16 @@ class Rewinding:
         house: House,
         checkpoints: Checkpoints,
         seen: SeenFiles,
-        background: Background,
+        shell: Shell,
         by: str | None = None,
     ) -> None:
-        """`background` are the session's commands; `by` is the prompt that wants it, which has not begun."""
+        """`shell` knows what runs beside it; `by` is the prompt that wants it, which has not begun."""
         self._root = root
         self._log = log
         self._house = house
         self._checkpoints = checkpoints
         self._seen = seen
-        self._background = background
+        self._shell = shell
         self._own = {"rewoundBy": by} if by is not None else {}
 
     async def run(self, params: SessionRewindParams) -> SessionRewindResult:
@@ -123,13 +136,13 @@ class Rewinding:
         prompt_id, scope = _asked(state, params)
         files: tuple[Restoration, ...] = ()
         if scope != "conversation":
-            wants = restoring.wanted(changes, state.since(prompt_id))
+            wants = wanted(changes, state.since(prompt_id))
             files = await self._files(_chosen(wants, only, params.uris))
         removed = () if scope == "files" else state.removed_by(prompt_id)
         return Plan(prompt_id, scope, files, removed)
 
     async def _plan_undo(self, last: Rewound, changes: Sequence[Change]) -> Plan:
-        files = await self._files(restoring.undone(changes, last.rewind_id))
+        files = await self._files(undone(changes, last.rewind_id))
         if last.is_undone:
             removed = () if last.scope == "files" else self._log.state.removed_by(last.prompt_id)
             return Plan(last.prompt_id, last.scope, files, removed)
@@ -138,6 +151,7 @@ class Rewinding:
     async def _files(self, wants: Sequence[Wanted]) -> tuple[Restoration, ...]:
         editor = self._house.editor
         try:
+            wants = await apart(editor, self._root, wants)
             buffers, others = await plan_buffers(editor, self._checkpoints, self._root, wants)
             dirty = frozenset(await editor.dirty_paths())
             found = await anyio.to_thread.run_sync(
@@ -145,7 +159,7 @@ class Rewinding:
             )
         except WorkspaceError as error:
             raise _storage(error) from error
-        return (*buffers, *found)
+        return tuple(together((*buffers, *found)))
 
     async def _carry_out(self, plan: Plan) -> None:
         rewind_id = self._house.sources.new_id("r")
@@ -183,7 +197,7 @@ class Rewinding:
         """Bring files back; those that go and are open go in the editor, as far as it does that."""
         await anyio.to_thread.run_sync(restoring.begin, self._checkpoints, rewind_id, steps)
         try:
-            await remove_in_editor(self._house.editor, steps, is_alone=not self._background.running)
+            await remove_in_editor(self._house.editor, steps, is_alone=self._shell.is_alone)
         except (WorkspaceError, OSError):
             await anyio.to_thread.run_sync(self._take_back, rewind_id, steps)
             raise

@@ -64,7 +64,13 @@ class Session:
         self._log = SessionLog(state, journal, house.face, house.sources)
         rules = Rules(root, house.rules, lambda: house.settings.rules(root))
         self._questions = Questions(house.face, house.sources, rules)
-        self._shell = Shell(house.start_soon, house.spills, is_reopened=bool(state.messages))
+        self._shell = Shell(
+            house.start_soon,
+            house.spills,
+            root=root,
+            commands=house.commands,
+            is_reopened=bool(state.messages),
+        )
         self.prompts = Dispatcher(root, self._log, house, self._questions, self._shell, family)
         for answer in state.answers:
             self._questions.recall(*answer)

@@ -169,16 +169,17 @@ class Bash:
             enclosure = await sandbox.enclose(context.root) if sandbox is not None else None
             jailed = enclosed(enclosure, call.argv, cwd, call.env)
             async with context.checkpoint.watching(context.root):
-                result = await self._processes.run(
-                    jailed.argv,
-                    cwd=cwd,
-                    env=jailed.env,
-                    timeout=timeout_ms / 1000,
-                    output=show,
-                    spill=spill,
-                    aside=call.aside,
-                    jail=jailed.jail,
-                )
+                with context.shell.running():
+                    result = await self._processes.run(
+                        jailed.argv,
+                        cwd=cwd,
+                        env=jailed.env,
+                        timeout=timeout_ms / 1000,
+                        output=show,
+                        spill=spill,
+                        aside=call.aside,
+                        jail=jailed.jail,
+                    )
         except (CommandError, SandboxError) as error:
             raise ToolError(str(error)) from error
         follow = context.shell.directory.follow

@@ -64,7 +64,7 @@ async def _made(context: ToolContext, place: Place, wanted: BufferChange) -> App
     shown, snapshot = wanted.held.shown(wanted.text), wanted.held.snapshot
     edit = BufferEdit(place.path, wanted.document.text, shown, f"agentd: {wanted.told.rstrip('.')}")
     after = wanted.held.saved(shown)
-    async with kept(context, place, snapshot, after):
+    async with kept(context, place, snapshot, after, in_buffer=True):
         outcome = await context.editor.apply(edit)
         if not isinstance(outcome, Applied):
             raise _NotDone(outcome)
@@ -72,7 +72,8 @@ async def _made(context: ToolContext, place: Place, wanted: BufferChange) -> App
         really = wanted.held.saved(outcome.text)
     if really != after and snapshot is not None:
         with CancelScope(shield=True):
-            async with kept(context, place, Snapshot(after, snapshot.status), really):
+            before = Snapshot(after, snapshot.status)
+            async with kept(context, place, before, really, in_buffer=True):
                 pass
     context.seen.note(place.path, digest(really))
     return outcome

@@ -13,6 +13,7 @@ from agentd.workspace.secrets import is_secret
 _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 _MOST_LINES = 20
 _MOST_MESSAGE = 500
+_MOST_CODE = 100
 
 
 def line_of(diagnostic: Diagnostic) -> str:
@@ -20,7 +21,8 @@ def line_of(diagnostic: Diagnostic) -> str:
     start = diagnostic.range.start
     severity = _SEVERITIES.get(diagnostic.severity or 0, "problem")
     message = " ".join(visible(diagnostic.message).split())[:_MOST_MESSAGE]
-    source = " ".join(str(each) for each in (diagnostic.code, diagnostic.source) if each is not None)
+    named = (diagnostic.code, diagnostic.source)
+    source = " ".join(str(each)[:_MOST_CODE] for each in named if each is not None)
     by = f" ({visible(source, kept='')})" if source else ""
     return f"{start.line + 1}:{start.character + 1}: {severity}: {message}{by}"
 

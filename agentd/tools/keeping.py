@@ -13,10 +13,15 @@ from agentd.workspace.paths import Place
 
 @asynccontextmanager
 async def kept(
-    context: ToolContext, place: Place, before: Snapshot | None, after: bytes | None
+    context: ToolContext,
+    place: Place,
+    before: Snapshot | None,
+    after: bytes | None,
+    *,
+    in_buffer: bool = False,
 ) -> AsyncIterator[None]:
     """The checkpoint of a change, whose own work is done in a thread; see `Checkpoint.changing`."""
-    checkpoint = context.checkpoint.changing(place, before, after)
+    checkpoint = context.checkpoint.changing(place, before, after, in_buffer=in_buffer)
     await anyio.to_thread.run_sync(checkpoint.__enter__)
     try:
         yield

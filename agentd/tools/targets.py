@@ -89,10 +89,10 @@ async def unsaved(context: ToolContext, place: Place) -> OpenDocument | None:
 def is_left_to_editor(context: ToolContext, kind: OperationKind) -> bool:
     """Whether the editor is to do such an operation.
 
-    It goes by names, while a command in the background could put a link in the place of a folder that was
-    looked at; so what is done beside one is done on the disk, where no link is followed.
+    It goes by names, while a command of any session could put a link in the place of a folder that was looked
+    at; so what is done beside one is done on the disk, where no link is followed.
     """
-    return not context.shell.background.running and context.editor.can_do(kind)
+    return context.shell.is_alone and context.editor.can_do(kind)
 
 
 def check_not_late(context: ToolContext, place: Place) -> None:

@@ -7,6 +7,7 @@ nothing to them, nor its cancel. Each runs as every command does (`process.py`),
 import logging
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,8 +90,14 @@ class BackgroundCommand:
 class Background:
     """The commands of one session that run in the background."""
 
-    def __init__(self, start_soon: Callable[..., object]) -> None:
+    def __init__(
+        self,
+        start_soon: Callable[..., object],
+        running: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """`running` gives a context in which one of them runs."""
         self._start_soon = start_soon
+        self._running = running
         self._commands: dict[str, BackgroundCommand] = {}
         self._count = 0
         self._closed = False
@@ -138,15 +145,16 @@ class Background:
         cwd: Path,
     ) -> None:
         try:
-            started.result = await processes.run(
-                jailed.argv,
-                cwd=cwd,
-                env=jailed.env,
-                timeout=started.limit,
-                output=started.show,
-                spill=started.spill,
-                jail=jailed.jail,
-            )
+            with self._running():
+                started.result = await processes.run(
+                    jailed.argv,
+                    cwd=cwd,
+                    env=jailed.env,
+                    timeout=started.limit,
+                    output=started.show,
+                    spill=started.spill,
+                    jail=jailed.jail,
+                )
         except CommandError as error:
             started.failure = str(error)
         except Exception:

@@ -3,10 +3,13 @@
 import json
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio.to_thread
 
@@ -22,6 +25,9 @@ from agentd.workspace.spills import Spill
 _MOST_BYTES = 8 * 1024 * 1024
 _LAST_LINES = 5
 _LAST_CHARACTERS = 600
+_MOST_TRIED = 50
+_BRACKET = re.compile(r"\[(?=\s*[{\]])")
+"""Where a JSON array of objects may begin."""
 _SEVERITIES = {"error": 1, "fatal error": 1, "warning": 2, "info": 3, "information": 3, "note": 3, "hint": 4}
 _GNU = re.compile(
     r"(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? ?"
@@ -74,7 +80,19 @@ async def check(
         raise CheckerError(f"{checker.name} did not run: {error}") from error
     if result.timed_out:
         raise CheckerError(f"{checker.name} was stopped after {checker.timeout_s} s.")
+    if (ended_by := _signal(result)) is not None:  # what it had printed by then is perhaps not all
+        raise CheckerError(f"{checker.name} was ended by {ended_by}.")
     return await anyio.to_thread.run_sync(_read, checker, root, result, spill, abandon_on_cancel=True)
+
+
+def _signal(result: CommandResult) -> str | None:
+    """The name of the signal that ended it, also where a shell or a sandbox says so by its exit code."""
+    if result.signal is not None or result.exit_code is None:
+        return result.signal
+    try:
+        return signal.Signals(result.exit_code - 128).name
+    except ValueError:
+        return None
 
 
 def _whole(checker: Checker, spill: Spill | None) -> str:
@@ -100,8 +118,12 @@ def _read(checker: Checker, root: Path, result: CommandResult, spill: Spill | No
 
 def _odd(checker: Checker, text: str, result: CommandResult) -> str:
     last = "\n".join(text.strip().splitlines()[-_LAST_LINES:])[-_LAST_CHARACTERS:]
-    ending = f"exit code {result.exit_code}" if result.exit_code is not None else f"signal {result.signal}"
-    return f"{checker.name} ended with {ending}, and what it printed is not what was expected:\n{last}"
+    if not last:
+        return f"{checker.name} ended with exit code {result.exit_code} and printed nothing."
+    return (
+        f"{checker.name} ended with exit code {result.exit_code}, and what it printed is not what was "
+        f"expected:\n{last}"
+    )
 
 
 def _diagnostic(finding: Finding, source: str) -> Diagnostic:
@@ -118,9 +140,17 @@ def _diagnostic(finding: Finding, source: str) -> Diagnostic:
 # --- what they print ------------------------------------------------------------------------------
 
 
-def _json(text: str) -> Any:
-    """The first JSON array of a text: some programs print a word or two around it."""
-    return json.JSONDecoder().raw_decode(text, text.index("["))[0]
+def _json(text: str) -> list[dict[str, Any]]:
+    """The first JSON array of objects in a text: some programs print a word or two around it.
+
+    In those words there may be brackets as well (``warning: `[tool.ruff]` is …``). Raises ValueError.
+    """
+    for match in islice(_BRACKET.finditer(text), _MOST_TRIED):
+        with suppress(ValueError):
+            found = json.JSONDecoder().raw_decode(text, match.start())[0]
+            if all(isinstance(each, dict) for each in found):
+                return cast("list[dict[str, Any]]", found)
+    raise ValueError(text[:_LAST_CHARACTERS])
 
 
 def _ruff(text: str) -> Iterator[Finding]:

@@ -54,9 +54,11 @@ class Checkpoint(Protocol):
     """What keeps the state of files before one prompt changes them."""
 
     def changing(
-        self, place: Place, before: Snapshot | None, after: bytes | None
+        self, place: Place, before: Snapshot | None, after: bytes | None, *, in_buffer: bool = False
     ) -> AbstractContextManager[None]:
         """A context in which the file is changed, or removed where `after` is None.
+
+        `in_buffer`: it is changed in the editor, where it is open.
 
         Raises WorkspaceError `storage` before anything is.
         """
@@ -78,7 +80,9 @@ class NoCheckpoint:
     """Keeps nothing: for tools outside of a session."""
 
     @contextmanager
-    def changing(self, place: Place, before: Snapshot | None, after: bytes | None) -> Iterator[None]:
+    def changing(
+        self, place: Place, before: Snapshot | None, after: bytes | None, *, in_buffer: bool = False
+    ) -> Iterator[None]:
         """Nothing is kept."""
         yield
 

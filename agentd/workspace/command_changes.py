@@ -17,7 +17,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,6 @@ from agentd.workspace.file_states import Change, FileState, Parts, same_content,
 from agentd.workspace.files import Snapshot
 from agentd.workspace.ignore import Entries, Walk
 from agentd.workspace.paths import Place, WorkspaceError
-from agentd.workspace.untitled import is_of_untitled
 
 if TYPE_CHECKING:
     from agentd.workspace.git_index import Index
@@ -119,7 +118,8 @@ class Looks:
     later looks of the prompt, as what was kept since is known.
 
     Beside a command others of the same prompt may run, and tools: `making` are the changes by tools that are
-    kept and perhaps not made yet, each with its place among all. `keeping` is held while changes are kept.
+    kept and perhaps not made yet, each with its place among all. Where such a one is not made after all, what
+    a look found of its file meanwhile is `owed`. `keeping` is held while changes are kept.
     """
 
     last: Picture | None = None
@@ -127,6 +127,7 @@ class Looks:
     needs_git: bool = False
     is_too_large: bool = False
     making: dict[Parts, int] = field(default_factory=dict)
+    owed: dict[Parts, "Difference"] = field(default_factory=dict)
     keeping: threading.Lock = field(default_factory=threading.Lock)
 
     def known(self, checkpoints: Checkpoints) -> int:
@@ -137,11 +138,14 @@ class Looks:
 
 @dataclass(frozen=True)
 class Behind:
-    """What a look behind a command found, and when: `changes` were kept by then, and tools were at `left`."""
+    """What a look behind a command found, and when: `changes` were kept by then, and tools were at `left`.
+
+    The latter are as in `Looks.making`.
+    """
 
     found: list["Difference"]
     is_all: bool
-    left: frozenset[Parts]
+    left: Mapping[Parts, int]
     changes: int
 
 
@@ -245,7 +249,7 @@ class _Room:
 def look_behind(checkpoints: Checkpoints, before: Picture, looks: Looks) -> Behind:
     """Look once more, and give what differs. Blocks. Raises OSError."""
     with looks.keeping:
-        left, changes = frozenset(looks.making), len(checkpoints.changes())
+        left, changes = dict(looks.making), len(checkpoints.changes())
     found, is_all = differences(checkpoints, before)
     return Behind(found, is_all, left, changes)
 
@@ -254,7 +258,7 @@ def differences(checkpoints: Checkpoints, before: Picture) -> tuple[list[Differe
     """Look once more, and give what differs, and whether that is all of it. Blocks. Raises OSError."""
     root = before.root
     changes = checkpoints.changes()[before.changes :]
-    own = {change.parts for change in changes if not is_of_untitled(change.parts)}
+    own = {change.parts for change in changes if not change.in_buffer}
     found: list[Difference] = []
     room = MOST_CHANGED_BYTES
     with directory(root, ()) as fd:
@@ -287,9 +291,19 @@ def keep_behind(
 ) -> None:
     """Keep what a look found, but not what others of the prompt have changed since. Like `keep`."""
     with looks.keeping:
-        since = {change.parts for change in checkpoints.changes()[behind.changes :]}
-        found = [each for each in behind.found if each.parts not in behind.left | since]
+        changes = checkpoints.changes()
+        since: dict[Parts, list[Change]] = {each: [] for each in looks.making}
+        for number, change in enumerate(changes):
+            if number >= behind.left.get(change.parts, behind.changes):
+                since.setdefault(change.parts, []).append(change)
+        found = [each for each in behind.found if _came_to_nothing(since.get(each.parts))]
+        looks.owed |= {each.parts: each for each in behind.found if each.parts in looks.making}
         keep(checkpoints, before, found, blobs, origin)
+
+
+def _came_to_nothing(changes: Sequence[Change] | None) -> bool:
+    """Whether these are none, or such as a tool has kept and then not made. An empty row is one under way."""
+    return changes is None or (len(changes) > 1 and same_content(changes[0].before, changes[-1].after))
 
 
 def keep(
@@ -303,12 +317,17 @@ def keep(
 
     `blobs` are contents that git had. What the session's own tools have changed meanwhile is kept already.
     """
-    own = {change.parts: change.after for change in checkpoints.changes()[before.changes :]}
+    own: dict[Parts, FileState | None] = {}
+    saved: dict[Parts, FileState | None] = {}
+    for change in checkpoints.changes()[before.changes :]:
+        (saved if change.in_buffer else own)[change.parts] = change.after
     changes: list[Change] = []
     contents: dict[str, bytes] = {}
     for each in found:
         was, data = _was(each.old, blobs)
         begin = own.get(each.parts, was)
+        if each.parts in saved and same_content(saved[each.parts], each.now):
+            begin = each.now  # what was changed in the editor was saved, too
         if each.saved is not None and not same_content(each.saved, begin):
             begin = replace(each.saved, mode=begin.mode if begin is not None else None)
         change = Change(origin, each.parts, begin, each.now)

@@ -3,6 +3,9 @@
 A document is *dirty* when its text is neither what was last saved nor what is on disk. A clean document whose
 file has changed on disk (a command ran, or agentd edited it) is not dirty: until the editor reloads it, the
 disk is right. What is no file (`untitled:` and the like) is kept by its URI and is always dirty.
+
+Of an editor that tells of an edit long after it made it, the text is *believed* meanwhile: it counts as the
+document's, while what the editor tells next still builds on what it told last.
 """
 
 import os
@@ -30,6 +33,11 @@ class _Document:
     buffer: Buffer
     version: int
     saved: str | None  # the text that was last saved, None where that is not known
+    believed: str | None = None  # what it holds by now, though that was not told yet
+
+    @property
+    def text(self) -> str:
+        return self.buffer.text if self.believed is None else self.believed
 
 
 class Documents:
@@ -55,16 +63,22 @@ class Documents:
     def change(self, uri: str, version: int) -> None:
         """The buffer of a document has changed."""
         if (document := self._documents.get(uri)) is not None:
-            document.version = version
+            document.version, document.believed = version, None
             self._put(document)
+
+    def believe(self, path: Path, text: str) -> None:
+        """The document of a file holds this text by now, whatever was told of it last."""
+        if (document := self._of(path)) is not None:
+            document.believed = text
+            self._tell()
 
     def save(self, uri: str) -> tuple[Path, str] | None:
         """A document was saved; gives its file and text, where it is one of a file."""
         if (document := self._documents.get(uri)) is None:
             return None
-        document.saved = document.buffer.text
+        document.saved = document.text
         self._tell()
-        return None if document.path is None else (document.path, document.buffer.text)
+        return None if document.path is None else (document.path, document.text)
 
     def close(self, uri: str) -> None:
         """A document was closed."""
@@ -94,7 +108,7 @@ class Documents:
     def text(self, path: Path) -> str | None:
         """The text of a document as it is now; of one that is no file by the path `Untitled` gives it."""
         document = self._of(path)
-        return document.buffer.text if document is not None else None
+        return document.text if document is not None else None
 
     async def read(self, path: Path) -> OpenDocument | None:
         """The document of a file, and whether it is dirty. One that is no file is found as by `text`."""
@@ -103,7 +117,7 @@ class Documents:
             return None
         if document.path is None:
             return self.other(document.uri)
-        text, version, dirty = document.buffer.text, document.version, False
+        text, version, dirty = document.text, document.version, False
         if text != document.saved:
             found = await _on_disk(path)
             dirty = found is None or found.text != text
@@ -114,7 +128,7 @@ class Documents:
         document = self._documents.get(uri)
         if document is None or document.path is not None:
             return None
-        return OpenDocument(document.buffer.text, document.version, True, uri)
+        return OpenDocument(document.text, document.version, True, uri)
 
     def untitled(self) -> tuple[OpenDocument, ...]:
         """The documents that are to become files, but are none yet, by their names."""

@@ -167,6 +167,9 @@ class Editor(Protocol):
     async def do(self, operation: FileOperation) -> bool:
         """Have the editor do it; False where the disk does not show it, within seconds.
 
+        Raises WorkspaceError where something took the place of a folder meanwhile, so that it may have done
+        it elsewhere.
+
         A cancellation waits for it. What the file holds then is for the caller to look at, who holds
         `alone` for it.
         """

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentd.workspace.files import Snapshot
@@ -41,7 +41,8 @@ class Change:
     """One change of a file. A state is None where there was no file.
 
     `origin` is the id of a prompt, or of a rewind where `is_rewind`. `made` is how many of the folders that
-    the file lies in were made for it.
+    the file lies in were made for it. `in_buffer`: it was made in the editor, where the file is open, and the
+    disk may hold something else.
     """
 
     origin: str
@@ -50,6 +51,12 @@ class Change:
     after: FileState | None
     is_rewind: bool = False
     made: int = 0
+    in_buffer: bool = False
+
+    @property
+    def reversed(self) -> "Change":
+        """The change that takes it back."""
+        return replace(self, before=self.after, after=self.before, made=0)
 
 
 def state_of(snapshot: Snapshot | None) -> FileState | None:
@@ -81,6 +88,7 @@ def line_of(change: Change) -> dict[str, Any]:
         "before": _json_of(change.before),
         "after": _json_of(change.after),
         **({"made": change.made} if change.made else {}),
+        **({"buffer": True} if change.in_buffer else {}),
     }
 
 
@@ -99,6 +107,7 @@ def change_of(line: dict[str, Any]) -> Change:
         _state_from(line["after"]),
         is_rewind,
         int(line.get("made", 0)),
+        line.get("buffer") is True,
     )
 
 

@@ -176,13 +176,10 @@ def write(
 def remove(place: Place, before: Snapshot, notes: WriteNotes = _NO_NOTES) -> None:
     """Remove the file or link, which was `before`. Raises WorkspaceError, `stale` when it is that no more."""
     with _explained(place), _parent(place) as (parent, name):
-        if stat.S_ISLNK(before.status.st_mode):
-            if os.fsencode(os.readlink(name, dir_fd=parent)) != before.data:
-                raise stale(place)
-            os.unlink(name, dir_fd=parent)
-            return
+        temporary = notes.temporary_name(name)
         notes.note(place.root, place.parts[:-1])
-        if remove_file(parent, name, before, notes.temporary_name(name)):
+        notes.note_aside(temporary, name)
+        if remove_file(parent, name, before, temporary):
             return
     raise stale(place)
 

@@ -16,7 +16,7 @@ from agentd.workspace import command_changes
 from agentd.workspace.beneath import directory
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Difference, Looks, Picture, TooLarge
-from agentd.workspace.file_states import Change, FileState, state_of
+from agentd.workspace.file_states import Change, FileState, same_content, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.untitled import Untitled
@@ -52,7 +52,9 @@ class PromptCheckpoint:
     writers: Writers = field(default_factory=Writers)
 
     @contextmanager
-    def changing(self, place: Place, before: Snapshot | None, after: bytes | None) -> Iterator[None]:
+    def changing(
+        self, place: Place, before: Snapshot | None, after: bytes | None, *, in_buffer: bool = False
+    ) -> Iterator[None]:
         """See `Checkpoint`. Where the change fails, that is recorded as well."""
         old = state_of(before)
         contents = {old.digest: before.data} if old is not None and before is not None else {}
@@ -61,7 +63,7 @@ class PromptCheckpoint:
             new = FileState(hashlib.sha256(after).hexdigest(), old.mode if old is not None else None)
             contents[new.digest] = after
         made = _missing_folders(place) if before is None else 0
-        change = Change(self.prompt_id, place.parts, old, new, made=made)
+        change = Change(self.prompt_id, place.parts, old, new, made=made, in_buffer=in_buffer)
         try:
             self._begin(change, contents)
         except OSError as error:
@@ -70,11 +72,9 @@ class PromptCheckpoint:
         try:
             yield
         except BaseException:
-            with suppress(OSError):
-                self.checkpoints.record([Change(self.prompt_id, place.parts, new, old)], contents)
+            self._end(change, contents, is_made=False)
             raise
-        finally:
-            self.looks.making.pop(place.parts, None)
+        self._end(change, contents, is_made=True)
 
     def _begin(self, change: Change, contents: Mapping[str, bytes]) -> None:
         """Keep a change that is about to be made; until it is, no look takes it for one of a command."""
@@ -85,6 +85,21 @@ class PromptCheckpoint:
             except OSError:
                 del self.looks.making[change.parts]
                 raise
+
+    def _end(self, change: Change, contents: Mapping[str, bytes], *, is_made: bool) -> None:
+        """It is made, or was not; then what commands did to the file meanwhile is kept as well."""
+        with self.looks.keeping:
+            self.looks.making.pop(change.parts, None)
+            owed = self.looks.owed.pop(change.parts, None)
+            if is_made:
+                return
+            changes, more = [change.reversed], dict(contents)
+            if owed is not None and not same_content(owed.now, change.before):
+                changes.append(Change(self.prompt_id, change.parts, change.before, owed.now))
+                if owed.now is not None and owed.data is not None:
+                    more[owed.now.digest] = owed.data
+            with suppress(OSError):
+                self.checkpoints.record(changes, more)
 
     @asynccontextmanager
     async def watching(self, root: Path) -> AsyncIterator[None]:

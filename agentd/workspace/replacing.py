@@ -75,23 +75,34 @@ def replace_file(parent: int, name: str, before: "Before", data: bytes, temporar
 
 
 def remove_file(parent: int, name: str, before: "Before", temporary: str) -> bool:
-    """Remove a file that was `before`. False: it is that no more, and stays. Raises OSError.
+    """Remove a file or a link that was `before`. False: it is that no more, and stays. Raises OSError.
 
     It is moved to the name `temporary` first, looked at there, and moved back where it is another one's.
     """
     if not _is_unchanged(parent, name, before.status):
         return False
     os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
-    if not _is(parent, temporary, before.status, before.data):
-        try:
-            os.link(temporary, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
-            _discard(parent, temporary)
-        except FileExistsError:  # who made that came last, so theirs stays, as if we had not been there
-            _discard(parent, temporary)
-        return False
-    os.unlink(temporary, dir_fd=parent)
-    _sync_directory(parent)
-    return True
+    is_ours = False
+    try:
+        is_ours = _is(parent, temporary, before.status, before.data)
+    finally:
+        if not is_ours:
+            put_back(parent, temporary, name)
+    if is_ours:
+        os.unlink(temporary, dir_fd=parent)
+        _sync_directory(parent)
+    return is_ours
+
+
+def put_back(parent: int, temporary: str, name: str) -> None:
+    """Give what was moved aside its name again. Raises OSError.
+
+    Who made something of that name meanwhile came last, so theirs stays, as if we had not been there.
+    """
+    try:
+        rename_over_nothing(parent, temporary, parent, name)
+    except FileExistsError:
+        _discard(parent, temporary)
 
 
 def move_file(parent: int, name: str, to: int, new: str, before: "Before") -> bool:
@@ -102,11 +113,24 @@ def move_file(parent: int, name: str, to: int, new: str, before: "Before") -> bo
     if not _is_unchanged(parent, name, before.status):
         return False
     rename_over_nothing(parent, name, to, new)
-    if not _is(to, new, before.status, before.data):  # another program wrote to it in the last moment
-        rename_over_nothing(to, new, parent, name)
+    is_moved = False
+    try:
+        is_moved = _is(to, new, before.status, before.data)
+    finally:
+        # Where another program wrote to it in the last moment, it goes back, unless the name is taken by now.
+        is_moved = is_moved or not _is_renamed(to, new, parent, name)
+    if is_moved:
+        _sync_directory(to)
+        _sync_directory(parent)
+    return is_moved
+
+
+def _is_renamed(parent: int, name: str, to: int, new: str) -> bool:
+    """Rename, and whether that was done: False where something has the new name. Raises OSError."""
+    try:
+        rename_over_nothing(parent, name, to, new)
+    except FileExistsError:
         return False
-    _sync_directory(to)
-    _sync_directory(parent)
     return True
 
 
@@ -154,10 +178,12 @@ def _put_back(parent: int, temporary: str, name: str, new: os.stat_result, data:
 
 
 def _is(parent: int, name: str, status: os.stat_result, data: bytes) -> bool:
-    """Whether a name is a file in this state with this content.
+    """Whether a name is a file in this state with this content, or a link that leads there.
 
     Not looked at are what a rename may change: the change time, and on an overlay the number of the file.
     """
+    if stat.S_ISLNK(status.st_mode):
+        return _leads_to(parent, name) == data
     try:
         fd = os.open(name, _LOOK, dir_fd=parent)
     except OSError:
@@ -166,6 +192,13 @@ def _is(parent: int, name: str, status: os.stat_result, data: bytes) -> bool:
         return _kept_by_renames(os.fstat(fd)) == _kept_by_renames(status) and _holds(fd, data)
     finally:
         os.close(fd)
+
+
+def _leads_to(parent: int, name: str) -> bytes | None:
+    try:
+        return os.fsencode(os.readlink(name, dir_fd=parent))
+    except OSError:
+        return None  # no link
 
 
 def _kept_by_renames(status: os.stat_result) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ import logging
 import stat
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 from agentd.workspace import files
@@ -21,6 +20,7 @@ from agentd.workspace.file_states import Change, FileState, Parts, same_content,
 from agentd.workspace.files import Snapshot
 from agentd.workspace.paths import Place, WorkspaceError, shown
 from agentd.workspace.room import clear_room, room_for
+from agentd.workspace.wants import Wanted
 from agentd.workspace.write_notes import WriteNotes
 
 log = logging.getLogger(__name__)
@@ -44,26 +44,11 @@ _OTHERS = ("stale", "not_a_file", "outside")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A file that is to be as it was `before` a row of changes, of which the last one left `after`.
-
-    `expected` are the states in which it is as the session left it. `is_whole` is false where somebody else
-    changed it in between. `made` is how many folders were made for it.
-    """
-
-    parts: Parts
-    before: FileState | None
-    after: FileState | None
-    expected: tuple[FileState | None, ...]
-    is_whole: bool
-    made: int
-
-
-@dataclass(frozen=True)
 class Restoration:
     """What is to be done to one file, from its state `now` to the one it had, or why not.
 
-    `made` is how many of its folders go with it, or come with it.
+    `made` is how many of its folders go with it, or come with it. `is_beside`: its open document has another
+    text, and is another matter.
     """
 
     place: Place
@@ -71,6 +56,12 @@ class Restoration:
     to: FileState | None
     made: int = 0
     conflict: str | None = None
+    is_beside: bool = False
+
+    @property
+    def in_buffer(self) -> bool:
+        """Whether it is done in the editor, and nothing on the disk is to follow."""
+        return False
 
     def change(self, rewind_id: str) -> Change:
         """It as a change of a rewind."""
@@ -78,35 +69,8 @@ class Restoration:
         to = self.to
         if to is not None and to.mode is None and before is not None:
             to = replace(to, mode=before.mode)
-        return Change(rewind_id, self.place.parts, before, to, is_rewind=True, made=self.made)
-
-
-def wanted(changes: Iterable[Change], since: Collection[str]) -> list[Wanted]:
-    """The files that these prompts and rewinds have changed, to be as they were before."""
-    rows: dict[Parts, list[Change]] = {}
-    for change in changes:
-        if change.parts in rows or change.origin in since:
-            rows.setdefault(change.parts, []).append(change)
-    return [_wanted(row) for row in rows.values()]
-
-
-def undone(changes: Iterable[Change], rewind_id: str) -> list[Wanted]:
-    """The files that a rewind has changed, to be as they were before it."""
-    rows: dict[Parts, list[Change]] = {}
-    for change in changes:
-        if change.is_rewind and change.origin == rewind_id:
-            rows.setdefault(change.parts, []).append(change)
-    return [_wanted(row) for row in rows.values()]
-
-
-def _wanted(row: Sequence[Change]) -> Wanted:
-    is_whole = all(
-        # Where a kill prevented a change, the next one begins where that one began.
-        same_content(change.before, last.after) or same_content(change.before, last.before)
-        for last, change in pairwise(row)
-    )
-    made = max(change.made for change in row)
-    return Wanted(row[0].parts, row[0].before, row[-1].after, (row[-1].after, row[-1].before), is_whole, made)
+        change = Change(rewind_id, self.place.parts, before, to, is_rewind=True, made=self.made)
+        return replace(change, in_buffer=self.in_buffer)
 
 
 def plan(
@@ -137,15 +101,15 @@ def _plan(checkpoints: Checkpoints, root: Path, want: Wanted, dirty: Collection[
     if same_content(now, to) and (to is None or now is None or to.mode in (None, now.mode)):
         return None
     conflict = None
-    if not any(same_content(now, each) for each in want.expected):
+    if not want.expects(now):
         conflict = CHANGED_SINCE
     elif not want.is_whole:
         conflict = CHANGED_BETWEEN
-    elif place.path in dirty:
+    elif place.path in dirty and want.where != "disk":
         conflict = UNSAVED
     elif to is not None and not same_content(now, to) and checkpoints.content(to) is None:
         conflict = NOT_KEPT
-    return Restoration(place, snapshot, to, want.made, conflict)
+    return Restoration(place, snapshot, to, want.made, conflict, want.where == "disk")
 
 
 def _target(want: Wanted, now: Snapshot | None) -> FileState | None:
@@ -205,6 +169,13 @@ def finish(checkpoints: Checkpoints, rewind_id: str, steps: Sequence[Restoration
     root = steps[0].place.root
     try:
         removals = [change for change in changes if change.after is None]
+        renames = _renames(changes)
+        renamed = {removal.parts for removal, _ in renames}
+        for change in removals:
+            if change.parts not in renamed:
+                _bring(checkpoints, root, change.parts, change.before, None, notes)
+        _remove_folders(root, (change for change in removals if change.parts not in renamed))
+        _rename_back(root, renames)
         for change in removals:
             _bring(checkpoints, root, change.parts, change.before, None, notes)
         _remove_folders(root, removals)
@@ -218,6 +189,39 @@ def finish(checkpoints: Checkpoints, rewind_id: str, steps: Sequence[Restoration
         except (WorkspaceError, OSError) as error:
             raise WorkspaceError("storage", f"{NOT_TAKEN_BACK} ({error})") from error
         raise
+
+
+def _renames(changes: Sequence[Change]) -> list[tuple[Change, Change]]:
+    """Files that go and files that come back under another name with the same content, in pairs."""
+    free: dict[str, list[Change]] = {}
+    for change in changes:
+        if change.after is None and change.before is not None and not change.before.is_link:
+            free.setdefault(change.before.digest, []).append(change)
+    pairs = []
+    for change in changes:
+        comes = change.after if change.before is None else None
+        if comes is not None and not comes.is_link and (sources := free.get(comes.digest)):
+            pairs.append((sources.pop(0), change))
+    return pairs
+
+
+def _rename_back(root: Path, pairs: Iterable[tuple[Change, Change]]) -> None:
+    """Give files their old names, so that all comes back that is no content: owner, attributes, hard links.
+
+    Where that cannot be done, whoever goes on removes the one and makes the other.
+    """
+    for removal, target in pairs:
+        place, old = (Place(root, each.parts, "/".join(each.parts)) for each in (removal, target))
+        try:
+            with files.changing(place):
+                now = files.read_entry(place)
+                if now is None or target.after is None or not same_content(state_of(now), removal.before):
+                    continue
+                if not _is_another(now, target.after):  # under its other names it stays what it is
+                    clear_room(root, target.parts)
+                    files.move(place, old, now)
+        except (WorkspaceError, OSError) as error:
+            log.info("a file could not be renamed back: %s", error)
 
 
 def settle(checkpoints: Checkpoints, root: Path, told: Collection[str], notes: WriteNotes) -> None:
@@ -243,6 +247,7 @@ def take_back(checkpoints: Checkpoints, root: Path, changes: Sequence[Change], n
     """
     created = [change for change in changes if change.before is None]
     others = [change for change in changes if change.before is not None]
+    _rename_back(root, _renames([change.reversed for change in changes]))
     failures = [_take_back(checkpoints, root, change, notes) for change in created]
     _remove_folders(root, created)
     failures += [_take_back(checkpoints, root, change, notes) for change in others]
@@ -250,12 +255,7 @@ def take_back(checkpoints: Checkpoints, root: Path, changes: Sequence[Change], n
     for failure in failures:
         if failure is not None:
             raise failure
-    reverse = [
-        Change(change.origin, change.parts, change.after, change.before, is_rewind=True)
-        for change in changes
-        if last.get(change.parts) == change
-    ]
-    if reverse:
+    if reverse := [change.reversed for change in changes if last.get(change.parts) == change]:
         checkpoints.record(reverse, {})
     checkpoints.end_rewind()
 

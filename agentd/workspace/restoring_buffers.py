@@ -6,7 +6,7 @@ down to be taken back then: where the daemon dies in the midst, the editor's und
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from agentd.workspace import files
 from agentd.workspace.alone import alone
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.editor import Applied, BufferEdit, Editor, FileOperation
-from agentd.workspace.file_states import Change, FileState, same_content, state_of
+from agentd.workspace.file_states import Change, FileState, Parts, same_content, state_of
 from agentd.workspace.files import Snapshot
 from agentd.workspace.held import Held, held
 from agentd.workspace.paths import Place, WorkspaceError
@@ -27,10 +27,10 @@ from agentd.workspace.restoring import (
     NOT_OPEN,
     UNSAVED,
     Restoration,
-    Wanted,
 )
 from agentd.workspace.text import BinaryContent, decode
 from agentd.workspace.untitled import Untitled, place_at
+from agentd.workspace.wants import Wanted
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,57 @@ class BufferStep(Restoration):
     text: str = ""
     removes: bool = False
 
+    @property
+    def in_buffer(self) -> bool:
+        """Whether its text is changed; one that goes with its file is seen to as a file is."""
+        return not self.removes
+
+
+async def apart(editor: Editor, root: Path, wants: Iterable[Wanted]) -> list[Wanted]:
+    """What is wanted of each file, of its document or of both.
+
+    Of two for one file both stay if both are there as the session left them. Where the user has saved the
+    document since, it is the only one, and where they have closed it the file is.
+    """
+    found: list[Wanted] = []
+    buffers: dict[Parts, Wanted] = {}
+    for want in wants:
+        if want.where == "buffer":
+            buffers[want.parts] = want
+        elif want.where == "disk":
+            found += await _of_two(editor, place_at(root, want.parts), buffers[want.parts], want)
+        elif (
+            want.after is None and not want.in_buffer and await _is_dirty(editor, place_at(root, want.parts))
+        ):
+            found.append(replace(want, where="disk"))  # what is unsaved was never the session's
+        else:
+            found.append(want)
+    return found
+
+
+async def _is_dirty(editor: Editor, place: Place) -> bool:
+    document = await editor.document(place.path)
+    return document is not None and document.dirty
+
+
+async def _of_two(editor: Editor, place: Place, buffer: Wanted, disk: Wanted) -> list[Wanted]:
+    on_disk = await _on_disk(place)
+    held = await _in_editor(editor, place)
+    if held is not None and buffer.expects(state_of(held.snapshot)) and disk.expects(on_disk):
+        return [buffer, disk]
+    if same_content(on_disk, buffer.after):
+        return [replace(buffer, where="either")]
+    if held is not None and held.document is not None and held.document.dirty:
+        return [buffer, disk]
+    return [replace(disk, where="either")]
+
+
+def together(steps: Iterable[Restoration]) -> list[Restoration]:
+    """The same, where of the two for one file none is done if the other is a conflict."""
+    found = list(steps)
+    reasons = {step.place.parts: step.conflict for step in found if step.conflict is not None}
+    return [replace(step, conflict=reasons.get(step.place.parts)) for step in found]
+
 
 async def plan_buffers(
     editor: Editor, checkpoints: Checkpoints, root: Path, wants: Iterable[Wanted]
@@ -60,14 +111,18 @@ async def plan_buffers(
         found = await _in_editor(editor, place)
         if found is None and isinstance(place, Untitled):
             steps.append(BufferStep(place, None, want.before, 0, NOT_OPEN))
-        elif found is None or (
-            want.before is None and found.document is not None and not found.document.dirty
+        elif (
+            want.where == "disk"
+            or found is None
+            or (want.before is None and found.document is not None and not found.document.dirty)
         ):
             others.append(want)
         else:
             plan = partial(_plan, can_remove=editor.can_do("delete"))
             if (step := await anyio.to_thread.run_sync(plan, checkpoints, place, want, found)) is not None:
                 steps.append(step)
+            elif found.document is not None and not found.document.dirty:
+                others.append(want)  # its permissions may have changed
     return steps, others
 
 
@@ -90,13 +145,13 @@ def _plan(
         return None
     data = b"" if to is None else checkpoints.content(to)
     conflict = None
-    if not any(same_content(now, each) for each in want.expected):
+    if not want.expects(now):
         conflict = CHANGED_SINCE
     elif not want.is_whole:
         conflict = CHANGED_BETWEEN
-    elif to is None and place.path.is_absolute() and place.path.exists():
+    elif to is None and want.where != "buffer" and place.path.is_absolute() and place.path.exists():
         if can_remove:
-            return BufferStep(place, found.snapshot, None, want.made, None, found, removes=True)
+            return BufferStep(place, found.snapshot, None, want.made, found=found, removes=True)
         conflict = UNSAVED
     elif data is None:
         conflict = NOT_KEPT
@@ -106,7 +161,8 @@ def _plan(
             text = found.shown(decode(data).text)
         except BinaryContent:
             conflict = CHANGED_SINCE
-    return BufferStep(place, found.snapshot, to and FileState(to.digest), 0, conflict, found, text)
+    state = to and FileState(to.digest)
+    return BufferStep(place, found.snapshot, state, 0, conflict, found=found, text=text)
 
 
 async def remove_in_editor(editor: Editor, steps: Sequence[Restoration], *, is_alone: bool = True) -> None:
@@ -119,10 +175,10 @@ async def remove_in_editor(editor: Editor, steps: Sequence[Restoration], *, is_a
     came_from = {
         step.to.digest: step.place
         for step in steps
-        if step.now is None and step.to is not None and not step.to.is_link
+        if step.now is None and step.to is not None and not step.to.is_link and not step.is_beside
     }
     for step in steps:
-        if step.to is not None or await editor.document(step.place.path) is None:
+        if step.is_beside or step.to is not None or await editor.document(step.place.path) is None:
             continue
         state, is_unsaved = state_of(step.now), isinstance(step, BufferStep)
         if not is_alone and not is_unsaved:
@@ -174,12 +230,12 @@ class Buffers:
         await self._record([change], step.now)
         outcome = await self._editor.apply(BufferEdit(step.place.path, before, step.text, _LABEL))
         if not isinstance(outcome, Applied):
-            await self._record([self._reversed(change)])
+            await self._record([change.reversed])
             raise WorkspaceError("stale", f"'{step.place.shown}' could not be changed in the editor.")
         self._done.append((step, outcome.now))
         really = state_of(Snapshot(step.found.saved(outcome.text), step.now.status)) if step.now else None
         if really is not None and not same_content(really, change.after):
-            await self._record([Change(self._rewind_id, change.parts, change.after, really, is_rewind=True)])
+            await self._record([replace(change, before=change.after, after=really)])
 
     async def take_back(self) -> None:
         """Undo what was done. One that cannot be undone is the user's by now, and stays."""
@@ -190,15 +246,12 @@ class Buffers:
                 outcome = await self._editor.apply(edit)
             if isinstance(outcome, Applied):
                 try:
-                    await self._record([self._reversed(step.change(self._rewind_id))])
+                    await self._record([step.change(self._rewind_id).reversed])
                 except OSError as error:
                     log.warning("that a rewind was taken back could not be noted: %s", error)
             else:
                 log.warning("a document that a rewind has changed could not be brought back")
         self._done.clear()
-
-    def _reversed(self, change: Change) -> Change:
-        return Change(self._rewind_id, change.parts, change.after, change.before, is_rewind=True)
 
     async def _record(self, changes: Sequence[Change], now: Snapshot | None = None) -> None:
         contents = {}

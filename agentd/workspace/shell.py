@@ -8,12 +8,14 @@ another program (`exec`) or has a trap of its own for its end says nothing, and 
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
 from agentd.workspace.background import Background
+from agentd.workspace.beside import RunningCommands
 from agentd.workspace.command import CommandResult
 from agentd.workspace.paths import shown
 from agentd.workspace.spills import Spills
@@ -118,12 +120,28 @@ class Shell:
         start_soon: Callable[..., object] = _nobody,
         spills: Path | None = None,
         *,
+        root: Path = Path("/"),
+        commands: RunningCommands | None = None,
         is_reopened: bool = False,
     ) -> None:
-        """`start_soon` runs tasks that outlive a prompt. `spills` is the folder for long output."""
+        """`start_soon` runs tasks that outlive a prompt. `spills` is the folder for long output.
+
+        `root` is the workspace folder, and `commands` are those of all sessions.
+        """
         self.directory = WorkingDirectory(is_news=is_reopened)
-        self.background = Background(start_soon)
+        self._commands = commands or RunningCommands()
+        self._root = root
+        self.background = Background(start_soon, self.running)
         self.spills = Spills(spills)
+
+    def running(self) -> AbstractContextManager[None]:
+        """One of the session's commands runs while the block does."""
+        return self._commands.running(self._root)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no command runs that could move the workspace's folders, be it of another session."""
+        return not self.background.running and not self._commands.any_in(self._root)
 
     async def close(self) -> None:
         """Stop what runs in the background, and remove the files."""

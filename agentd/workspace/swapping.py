@@ -10,6 +10,8 @@ _RENAME_NOREPLACE = 1  # linux/fs.h
 _RENAME_EXCHANGE = 2
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)  # a file system or a container
 
+_NO_LINKS = (*_CANNOT, errno.EACCES, errno.EMLINK)  # folders never have several names
+
 _Rename = Callable[[int, bytes, int, bytes, int], int]
 
 
@@ -33,7 +35,8 @@ def rename_over_nothing(parent: int, name: str, to: int, new: str) -> None:
     """Give a file of an open folder another name, perhaps in another folder, where nothing has that name.
 
     Raises OSError: FileExistsError where something has it, FileNotFoundError, EXDEV for another file system.
-    Where the system cannot do it in one step, what comes to that name in the last moment is written over.
+    Where the system cannot do it in one step, the file has both names for a moment; and where it has no hard
+    links either, what comes to the new name in the last moment is written over.
     """
     call = _system_call()
     if call is not None:
@@ -42,6 +45,17 @@ def rename_over_nothing(parent: int, name: str, to: int, new: str) -> None:
             raise OSError(code, os.strerror(code), new)
         if not code:
             return
+    try:
+        os.link(name, new, src_dir_fd=parent, dst_dir_fd=to, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _rename_after_a_look(parent, name, to, new)
+    else:
+        os.unlink(name, dir_fd=parent)
+
+
+def _rename_after_a_look(parent: int, name: str, to: int, new: str) -> None:
     try:
         os.stat(new, dir_fd=to, follow_symlinks=False)
     except FileNotFoundError:

@@ -4,6 +4,8 @@ A write leaves a file beside its target for a moment. `kill -9` in that moment l
 a tree that may be too large to walk. So each daemon keeps a note outside the workspace of the folders that it
 writes to, under a token that is part of its temporaries' names, and holds a lock on the note while it lives.
 Whoever gets the lock of another's note knows that its writer is dead: no living one has files by that token.
+A file that is removed lies under such a name for its last moment, too. What a kill leaves of that gets its
+own name back, which the note tells: it was perhaps written to by another program in that moment.
 Process ids would not tell: they mean nothing between containers that share a workspace, and are given anew.
 """
 
@@ -15,10 +17,11 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agentd.workspace.beneath import directory
+from agentd.workspace.replacing import put_back
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +76,20 @@ class WriteNotes:
                 log.warning("no note of writes to %s is kept: %s", root, error.strerror)
             self._noted.add(folder)
 
+    def note_aside(self, temporary: str, name: str) -> None:
+        """Have it known that a file of this name gets that of a temporary, in a noted folder. Blocks.
+
+        It is not brought to the disk by itself: a kill loses none of it, and what a power cut loses is a file
+        that was about to be removed.
+        """
+        with self._lock:
+            if self._fd < 0:
+                return
+            try:
+                os.write(self._fd, json.dumps({"aside": temporary, "name": name}).encode("ascii") + b"\n")
+            except OSError as error:
+                log.warning("no note of the removal of a file is kept: %s", error.strerror)
+
     def _begin(self, folder: Path) -> int:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
@@ -88,7 +105,7 @@ class WriteNotes:
             os.close(fd)  # before it was locked, another daemon took it for a dead one's and removed it
 
     def sweep(self) -> int:
-        """Remove the temporaries of daemons that live no more; gives how many. Blocks, raises nothing."""
+        """Clear away the temporaries of daemons that live no more; gives how many. Blocks, raises nothing."""
         if self._folder is None:
             return 0
         try:
@@ -112,7 +129,8 @@ def _sweep(note: Path) -> int:
         if not os.fstat(fd).st_nlink:
             return 0  # so it has by now; what has this name since then is a living one's
         with open(fd, "rb", closefd=False) as file:
-            swept = sum(_sweep_folder(folder, note.name) for folder in _folders(file.read()))
+            folders, aside = _noted(file.read())
+        swept = sum(_sweep_folder(folder, note.name, aside) for folder in folders)
         note.unlink()
         return swept
     except BlockingIOError:
@@ -124,24 +142,35 @@ def _sweep(note: Path) -> int:
         os.close(fd)
 
 
-def _folders(data: bytes) -> Iterator[Folder]:
+def _noted(data: bytes) -> tuple[list[Folder], dict[str, str]]:
+    """The folders of a note, and of what was moved aside the name that it had."""
+    folders: list[Folder] = []
+    aside: dict[str, str] = {}
     for line in data.splitlines():
         try:
-            root, *parts = json.loads(line)
-            yield Path(root), tuple(parts)
-        except (ValueError, TypeError):
+            said = json.loads(line)
+            if isinstance(said, dict):
+                aside[said["aside"]] = said["name"]
+            else:
+                root, *parts = said
+                folders.append((Path(root), tuple(parts)))
+        except (ValueError, TypeError, KeyError):
             continue  # killed or out of room in the midst of a line: that write never began
+    return folders, aside
 
 
-def _sweep_folder(folder: Folder, token: str) -> int:
-    """Remove one token's temporaries from a folder. Raises OSError for a folder that may be tried again."""
+def _sweep_folder(folder: Folder, token: str, aside: Mapping[str, str]) -> int:
+    """Clear one token's temporaries out of a folder. Raises OSError for a folder that may be tried again."""
     root, parts = folder
     swept = 0
     try:
         with directory(root, parts) as fd:
             for name in os.listdir(fd):
                 if is_temporary(name) and f".{token}-" in name:
-                    os.unlink(name, dir_fd=fd)
+                    if name in aside:
+                        put_back(fd, name, aside[name])
+                    else:
+                        os.unlink(name, dir_fd=fd)
                     swept += 1
     except OSError as error:
         if error.errno not in _GONE:

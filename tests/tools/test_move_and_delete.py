@@ -1,11 +1,14 @@
 """Moving and deleting files: what is refused, and what it leaves."""
 
+import contextlib
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from file_calls import Calls
+from test_special_files import MOUNT, PRIVATE_MOUNTS, run_script
 
 from agentd.protocol.messages import EditDetails, EditSubject
 from agentd.workspace import files, replacing
@@ -206,3 +209,106 @@ async def test_deleting_a_secret_is_asked_about_as_such(calls: Calls) -> None:
     calls.context = replace(calls.context)
     await read(calls, ".env")
     assert (await calls.prepare("delete_file", file_path=".env")).secret
+
+
+@pytest.mark.parametrize("new", ["a.txt", "./a.txt", "sub/../a.txt", "alias"])
+async def test_a_file_is_not_moved_onto_itself(calls: Calls, new: str) -> None:
+    (calls.root / "sub").mkdir()
+    (calls.root / "a.txt").write_text("one\n")
+    os.link(calls.root / "a.txt", calls.root / "alias")
+    assert "nothing is moved over it" in await calls.error("move_file", file_path="a.txt", new_path=new)
+    assert names(calls.root) == ["a.txt", "alias"]
+    assert (calls.root / "a.txt").stat().st_nlink == 2
+
+
+async def test_upper_and_lower_case_are_names_of_their_own(calls: Calls) -> None:
+    (calls.root / "readme.md").write_text("one\n")
+    await calls.text("move_file", file_path="readme.md", new_path="README.md")
+    assert names(calls.root) == ["README.md"]
+
+
+@pytest.mark.parametrize("new", ["out/b.txt", "out/new/b.txt", "inside/b.txt", "dangling/b.txt"])
+async def test_a_folder_that_is_a_link_is_followed_inside_only(
+    calls: Calls, tmp_path_factory: pytest.TempPathFactory, new: str
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (calls.root / "a.txt").write_text("one\n")
+    (calls.root / "real").mkdir()
+    for name, leads in (("out", outside), ("inside", "real"), ("dangling", outside / "nowhere")):
+        (calls.root / name).symlink_to(leads)
+    if new.startswith("inside"):
+        assert await calls.text("move_file", file_path="a.txt", new_path=new) == "Moved a.txt to real/b.txt."
+        assert (calls.root / "real/b.txt").read_text() == "one\n"
+    else:
+        with pytest.raises(files.WorkspaceError, match="outside the working directory"):
+            await calls.prepare("move_file", file_path="a.txt", new_path=new)
+        assert (calls.root / "a.txt").read_text() == "one\n"
+    assert not list(outside.iterdir())
+    (outside / "theirs.txt").write_text("theirs\n")
+    for tool, more in (("move_file", {"new_path": "mine.txt"}), ("delete_file", {})):
+        with pytest.raises(files.WorkspaceError, match="outside the working directory"):
+            await calls.prepare(tool, file_path="out/theirs.txt", **more)
+
+
+@pytest.mark.parametrize("new", ["sub/", "sub/.", "sub", "b.txt/", "a.txt/b.txt", "", ".", "x" * 256])
+async def test_a_new_name_that_is_none_is_refused_and_the_file_stays(calls: Calls, new: str) -> None:
+    (calls.root / "a.txt").write_text("one\n")
+    (calls.root / "sub").mkdir()
+    try:
+        said = await calls.run("move_file", file_path="a.txt", new_path=new)
+    except files.WorkspaceError:
+        pass
+    else:
+        assert said.is_error or new == "b.txt/", said
+    assert [path.read_text() for path in calls.root.rglob("*") if path.is_file()] == ["one\n"]
+
+
+async def test_a_move_keeps_hard_links_owner_and_attributes(calls: Calls) -> None:
+    path = calls.root / "a.txt"
+    path.write_text("one\n")
+    os.link(path, calls.root / "other.txt")
+    attributes = {}
+    if hasattr(os, "setxattr"):
+        with contextlib.suppress(OSError):
+            os.setxattr(path, "user.mine", b"1")
+            attributes = {"user.mine": b"1"}
+    before = path.stat()
+    await calls.text("move_file", file_path="a.txt", new_path="b.txt")
+    moved = calls.root / "b.txt"
+    assert os.path.samefile(moved, calls.root / "other.txt")
+    assert (moved.stat().st_mode, moved.stat().st_uid) == (before.st_mode, before.st_uid)
+    for name, value in attributes.items():
+        assert os.getxattr(moved, name) == value
+
+
+_OTHER_FILE_SYSTEM = """
+import asyncio, sys
+from pathlib import Path
+from file_calls import Calls
+
+async def main():
+    calls = Calls(Path(sys.argv[1]))
+    (calls.root / "a.txt").write_text("one\\n")
+    (calls.root / "mounted/c.txt").write_text("three\\n")
+    print(await calls.error("move_file", file_path="a.txt", new_path="mounted/new/b.txt"))
+    print(await calls.error("move_file", file_path="mounted/c.txt", new_path="new/c.txt"))
+    await calls.text("move_file", file_path="mounted/c.txt", new_path="mounted/d/e.txt")
+    await calls.text("read_file", file_path="mounted/d/e.txt")
+    await calls.text("delete_file", file_path="mounted/d/e.txt")
+    print(sorted(str(path.relative_to(calls.root)) for path in calls.root.rglob("*")))
+
+asyncio.run(main())
+"""
+
+
+def test_a_move_to_another_file_system_is_refused_with_the_way_out_and_leaves_nothing(tmp_path: Path) -> None:
+    if subprocess.run([*PRIVATE_MOUNTS, MOUNT.format("/mnt")], capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a file system, and not in every container")
+    (tmp_path / "mounted").mkdir()
+    script = MOUNT.format('"$0/mounted"') + ' && "$@"'
+    told = run_script(_OTHER_FILE_SYSTEM, tmp_path, *PRIVATE_MOUNTS, script, str(tmp_path))
+    assert told == [
+        "'mounted/new/b.txt' is on another file system. Use bash with mv.",
+        "'new/c.txt' is on another file system. Use bash with mv.",
+        "['a.txt', 'mounted', 'mounted/d']",
+    ]

@@ -384,3 +384,41 @@ def test_a_cancel_ends_a_checker_that_runs_behind_an_edit(home: Home) -> None:
     assert chat.cancel()["quiescent"] is True
     assert chat.result(prompt)["stopReason"] == "aborted"
     assert (root / "a.txt").read_text() == "x\n"
+
+
+NASTY = {
+    "garbage": r"printf 'x\0\377[{]}'; exit 3",
+    "escapes": r"printf '\033]0;owned\007[\n'; exit 1",
+    "much": "head -c 100000000 /dev/zero | tr '\\\\0' '['",
+    "signal": "kill -KILL $$",
+    "nothing": "exit 1",
+    "daemon": "setsid sleep 300 >/dev/null 2>&1 &",
+    "slow": "sleep 300",
+}
+SECONDS = {"slow": 0.5, "much": 2}
+
+
+def test_no_checker_whatever_it_does_holds_up_an_edit_or_loses_it(home: Home) -> None:
+    tables = [
+        f"[checkers.{name}]\ncommand = ['sh', '-c', '''{program}''']\nformat = 'ruff'\n"
+        f"after_edit_s = {SECONDS.get(name, 60)}\n"
+        for name, program in NASTY.items()
+    ]
+    home.config.write_text("\n".join([*tables, '[checkers.gone]\ncommand = ["/nowhere"]\nformat = "gnu"']))
+    daemon = home.start("--allow-full")
+    root = home.workspace(a_txt="one\n")
+    model = home.script(*({"content": [call]} for call in (READ, replace("one", "two"))), {"content": []})
+    chat = Chat(daemon, root, model=model, mode="full")
+    chat.run()
+    said = results_of(chat)[1]
+    assert (root / "a.txt").read_text() == "two\n"
+    first, *notes = said.split("\n")
+    assert first == "Edited a.txt (1 replacement, +1 -1)."
+    told = {note[1:].split(" ", 1)[0]: note for note in notes}
+    assert set(told) == {*NASTY, "gone"}, said
+    assert "was ended by SIGKILL" in told["signal"]
+    assert "printed nothing" in told["nothing"]
+    assert "takes more than 0.5 s" in told["slow"]
+    assert "did not run" in told["gone"] or "No such file" in told["gone"]  # the sandbox says it
+    assert len(said) < 5_000
+    assert said.isprintable() or set("\n") == {c for c in said if not c.isprintable()}

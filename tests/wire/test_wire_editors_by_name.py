@@ -1,9 +1,10 @@
-"""Editors that this project cannot run: their clients' own words at `initialize`, and a prompt by each.
+"""Editors that this project's tests cannot have: what their clients announce, whole, and what they then do.
 
-What they announce is shortened from what public sources and manuals say of them; Kate's from what Kate 22.12
-was seen to send.
+`announcements` holds the params of their `initialize`: vim-lsp's and Kate's as they came from them, Sublime
+Text's and Zed's as their sources make them (of Zed also those before it took registrations).
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,68 +13,57 @@ from wire.harness import Daemon, Json
 from wire.home import Home
 from wire.processes import until
 from wire.scripts import reply, tool
-from wire.test_wire_plain_editor import execute, message
+from wire.test_wire_plain_editor import execute, message, progress, shown, take_progress
 
-KINDS = ["quickfix", "refactor", "refactor.rewrite", "source"]
-ACTIONS: Json = {"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": KINDS}}}}
-
-EDITORS: dict[str, Json] = {
-    "Sublime Text LSP": {
-        "clientInfo": {"name": "Sublime Text LSP", "version": "2.6.0"},
-        "capabilities": {
-            "textDocument": {**ACTIONS, "publishDiagnostics": {"relatedInformation": True}},
-            "workspace": {
-                "applyEdit": True,
-                "executeCommand": {},
-                "workspaceFolders": True,
-                "configuration": True,
-                "workspaceEdit": {"documentChanges": True},
-            },
-            "window": {"workDoneProgress": True, "showDocument": {"support": True}},
-        },
-    },
-    "vim-lsp": {
-        "clientInfo": {"name": "vim-lsp"},
-        "capabilities": {
-            "textDocument": ACTIONS,
-            "workspace": {"applyEdit": True, "configuration": True, "workspaceFolders": True},
-            "window": {"workDoneProgress": False},
-        },
-    },
-    "Zed": {
-        "clientInfo": {"name": "Zed", "version": "0.200.0"},
-        "capabilities": {
-            "textDocument": ACTIONS,
-            "workspace": {
-                "applyEdit": True,
-                "configuration": True,
-                "workspaceFolders": True,
-                "workspaceEdit": {"documentChanges": True},
-            },
-            "window": {"workDoneProgress": True},
-        },
-    },
-    "Kate": {
-        "capabilities": {
-            "textDocument": {**ACTIONS, "synchronization": {"didSave": True}},
-            "window": {"workDoneProgress": True},
-            "workspace": {"workspaceFolders": True},
-        },
-    },
-}
+ANNOUNCEMENTS = Path(__file__).parent / "announcements"
+EDITORS: dict[str, Json] = {path.stem: json.loads(path.read_text()) for path in ANNOUNCEMENTS.glob("*.json")}
+EDITING = sorted(EDITORS.keys() - {"kate"})
+"""Those that take edits of their buffers."""
 NEVER_ASK = {"code": -32601, "message": "window/showMessageRequest"}
 EDIT = {"file_path": "a.txt", "old_string": "two", "new_string": "TWO"}
 
 
-def started(home: Home, name: str, *responses: Json) -> tuple[Daemon, Path]:
+def started(home: Home, name: str, *responses: Json, mode: str = "ask") -> tuple[Daemon, Path]:
     root = home.workspace(a_txt="one\ntwo\n")
-    home.config.write_text(f'model = "{home.script(*responses)}"\n')
+    model = home.script(*responses)
+    home.config.write_text(f'model = "{model}"\nmode = "{mode}"\ntrusted = ["{root}"]\n')
     daemon = home.spawn()
     folders = [{"uri": root.as_uri(), "name": "work"}]
-    params = {"processId": None, "rootUri": root.as_uri(), "workspaceFolders": folders, **EDITORS[name]}
+    params = {"processId": None, "rootUri": root.as_uri(), **EDITORS[name]}
+    if name != "vim-lsp":
+        params["workspaceFolders"] = folders
     daemon.call("initialize", params)
     daemon.notify("initialized", {})
+    if registers(EDITORS[name]):
+        daemon.answer(daemon.asked("client/registerCapability"))
     return daemon, root
+
+
+def registers(params: Json) -> bool:
+    """Whether the client takes registrations of documents or settings."""
+    found = params["capabilities"]
+    documents = found["textDocument"].get("synchronization", {})
+    settings = found["workspace"].get("didChangeConfiguration", {})
+    return any(each.get("dynamicRegistration") is True for each in (documents, settings))
+
+
+def opened(daemon: Daemon, root: Path, text: str) -> str:
+    """Open the file with a text that is not saved; gives its URI."""
+    uri = (root / "a.txt").as_uri()
+    document = {"uri": uri, "languageId": "plaintext", "version": 1, "text": text}
+    daemon.notify("textDocument/didOpen", {"textDocument": document})
+    return uri
+
+
+def changed(daemon: Daemon, uri: str, text: str, version: int = 2) -> None:
+    """The document has this text now."""
+    named = {"uri": uri, "version": version}
+    daemon.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [{"text": text}]})
+
+
+def edited(home: Home) -> str:
+    """The results of tools that the model was last told of."""
+    return json.dumps(home.model_requests()[-1])
 
 
 def chosen(daemon: Daemon, uri: str, title: str) -> Any:
@@ -96,7 +86,7 @@ def test_a_prompt_a_question_an_edit_and_an_answer(home: Home, name: str) -> Non
     file = root / "a.txt"
     chosen(daemon, file.as_uri(), "explain this file")
     asked = daemon.asked("window/showMessageRequest")
-    if name == "Kate":  # knows no questions
+    if name == "kate":  # knows no questions
         daemon.answer(asked, error=NEVER_ASK)
         assert "+TWO" in message(daemon, "Allow or reject it in the menu")["message"]
         chosen(daemon, file.as_uri(), "allow")
@@ -108,40 +98,160 @@ def test_a_prompt_a_question_an_edit_and_an_answer(home: Home, name: str) -> Non
 
 @pytest.mark.parametrize("name", EDITORS)
 def test_a_rejected_edit_is_not_made(home: Home, name: str) -> None:
-    """vim-lsp can answer by the first choice only: whatever else is chosen there comes as null."""
+    """vim-lsp answers null for all but the first choice; Sublime Text where its popup is gone."""
     read, edit = tool("read_file", {"file_path": "a.txt"}), tool("edit_file", EDIT)
     daemon, root = started(home, name, reply(read), reply(edit), reply("I see."))
     file = root / "a.txt"
     chosen(daemon, file.as_uri(), "explain this file")
     asked = daemon.asked("window/showMessageRequest")
-    if name == "Kate":
+    if name == "kate":
         daemon.answer(asked, error=NEVER_ASK)
         message(daemon, "Allow or reject it in the menu")
         chosen(daemon, file.as_uri(), "reject")
     else:
-        daemon.answer(asked, None if name == "vim-lsp" else asked["params"]["actions"][-1])
+        daemon.answer(asked, asked["params"]["actions"][-1] if name.startswith("zed") else None)
     message(daemon, "I see.")
     assert file.read_text() == "one\ntwo\n"
 
 
-@pytest.mark.parametrize("name", ["Sublime Text LSP", "vim-lsp", "Zed"])
+@pytest.mark.parametrize("name", EDITING)
 def test_an_unsaved_document_is_changed_in_the_editor(home: Home, name: str) -> None:
     read, edit = tool("read_file", {"file_path": "a.txt"}), tool("edit_file", EDIT)
     daemon, root = started(home, name, reply(read), reply(edit), reply("It is done."))
-    uri = (root / "a.txt").as_uri()
-    document = {"uri": uri, "languageId": "plaintext", "version": 1, "text": "typed\ntwo\n"}
-    daemon.notify("textDocument/didOpen", {"textDocument": document})
+    uri = opened(daemon, root, "typed\ntwo\n")
     execute(daemon, "agentd.prompt", "go")
     asked = daemon.asked("window/showMessageRequest")
     daemon.answer(asked, asked["params"]["actions"][0])
     applied = daemon.asked("workspace/applyEdit")
-    changes = [{"text": "typed\nTWO\n"}]
-    daemon.notify(
-        "textDocument/didChange", {"textDocument": {"uri": uri, "version": 2}, "contentChanges": changes}
-    )
+    if name != "vim-lsp":  # which tells of it later
+        changed(daemon, uri, "typed\nTWO\n")
     daemon.answer(applied, {"applied": True})
     message(daemon, "It is done.")
+    assert "Edited a.txt" in edited(home)
     assert (root / "a.txt").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("name", ["sublime-text", "zed"])
+def test_an_edit_that_was_skipped_is_not_made_though_they_answer_that_it_was(home: Home, name: str) -> None:
+    read, edit = tool("read_file", {"file_path": "a.txt"}), tool("edit_file", EDIT)
+    daemon, root = started(home, name, reply(read), reply(edit), reply("I see."))
+    opened(daemon, root, "typed\ntwo\n")
+    execute(daemon, "agentd.prompt", "go")
+    asked = daemon.asked("window/showMessageRequest")
+    daemon.answer(asked, asked["params"]["actions"][0])
+    daemon.answer(daemon.asked("workspace/applyEdit"), {"applied": True})
+    message(daemon, "I see.")
+    assert "was not changed" in edited(home)
+
+
+def test_sublime_text_is_given_annotated_edits_and_shows_the_answer(home: Home) -> None:
+    read, edit = tool("read_file", {"file_path": "a.txt"}), tool("edit_file", EDIT)
+    daemon, root = started(home, "sublime-text", reply(read), reply(edit), reply("It is done."))
+    opened(daemon, root, "typed\ntwo\n")
+    execute(daemon, "agentd.prompt", "go")
+    asked = daemon.asked("window/showMessageRequest")
+    daemon.answer(asked, asked["params"]["actions"][0])
+    applied = daemon.asked("workspace/applyEdit")
+    (change,) = applied["params"]["edit"]["documentChanges"]
+    assert change["textDocument"]["version"] == 1
+    assert change["edits"][0]["annotationId"] in applied["params"]["edit"]["changeAnnotations"]
+    daemon.answer(applied, {"applied": True})
+    assert "It is done." in shown(daemon).read_text()
+
+
+# --- vim-lsp: what a real Vim with it was seen to do ------------------------------------------------
+
+
+def vim(home: Home, *responses: Json) -> tuple[Daemon, str]:
+    """vim-lsp with one buffer that is not saved, in which it may edit."""
+    daemon, root = started(home, "vim-lsp", *responses, mode="edit")
+    return daemon, opened(daemon, root, "typed 😀\ntwo 😀 two\n")
+
+
+def test_vim_is_asked_for_whole_documents_as_its_positions_count_characters(home: Home) -> None:
+    daemon, _ = vim(home)
+    announced = daemon.messages[0]["result"]["capabilities"]
+    assert announced["textDocumentSync"]["change"] == 1
+
+
+def told_first(daemon: Daemon, since: int = 0) -> int:
+    """Answer the message before an edit; gives how many messages there were by then."""
+    asked = daemon.asked("window/showMessageRequest", since)
+    assert "actions" not in asked["params"]
+    assert "Edited a.txt" in asked["params"]["message"]
+    daemon.answer(asked, None)
+    return daemon.messages.index(asked) + 1
+
+
+def test_vim_is_believed_that_it_made_an_edit_and_the_next_builds_on_it(home: Home) -> None:
+    edits = [
+        reply(tool("edit_file", {"file_path": "a.txt", "old_string": old, "new_string": new}))
+        for old, new in (("😀 two", "three"), ("three", "four"))
+    ]
+    daemon, uri = vim(home, reply(tool("read_file", {"file_path": "a.txt"})), *edits, reply("It is done."))
+    execute(daemon, "agentd.prompt", "go")
+    since = 0
+    for line in ("two three\n", "two four\n"):
+        since = told_first(daemon, since)
+        applied = daemon.asked("workspace/applyEdit", since)
+        (edit,) = applied["params"]["edit"]["changes"][uri]
+        assert edit["newText"] == line
+        assert (edit["range"]["start"]["character"], edit["range"]["end"]["character"]) == (0, 0)
+        daemon.answer(applied, {"applied": True})
+    message(daemon, "It is done.")
+    assert edited(home).count("Edited a.txt") == 2
+    changed(daemon, uri, "typed 😀\ntwo four\nmore\n")
+    execute(daemon, "agentd.prompt", "and what is there now?")
+    message(daemon, "script")
+
+
+def test_what_vim_tells_before_an_edit_makes_it_stale(home: Home) -> None:
+    edit = reply(tool("edit_file", EDIT | {"old_string": "two 😀"}))
+    daemon, uri = vim(home, reply(tool("read_file", {"file_path": "a.txt"})), edit, reply("I see."))
+    execute(daemon, "agentd.prompt", "go")
+    asked = daemon.asked("window/showMessageRequest")
+    changed(daemon, uri, "typed 😀\nand more\ntwo 😀 two\n")
+    daemon.answer(asked, None)
+    message(daemon, "I see.")
+    assert daemon.count(lambda m: m.get("method") == "workspace/applyEdit") == 0
+    assert "Read it again with read_file" in edited(home)
+
+
+def test_an_edit_is_made_though_vim_answers_no_messages(home: Home) -> None:
+    edit = reply(tool("edit_file", EDIT | {"old_string": "two 😀"}))
+    daemon, _ = vim(home, reply(tool("read_file", {"file_path": "a.txt"})), edit, reply("It is done."))
+    execute(daemon, "agentd.prompt", "go")
+    daemon.answer(daemon.asked("workspace/applyEdit"), {"applied": True})
+    message(daemon, "It is done.")
+    assert "Edited a.txt" in edited(home)
+
+
+def test_vim_is_told_which_file_holds_the_rest_of_an_answer(home: Home) -> None:
+    daemon, _ = vim(home, reply("It is 42.\nAs ever."))
+    execute(daemon, "agentd.prompt", "go")
+    said = message(daemon, "It is 42.")["message"]
+    assert "As ever." in Path(said.partition("(all of it: ")[2].removesuffix(")")).read_text()
+
+
+# --- what is shown meanwhile ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sublime-text", "zed", "kate"])
+def test_the_answer_grows_in_progress_where_that_is_one_line(home: Home, name: str) -> None:
+    """Kate keeps each report in a pane, so it is told the steps only."""
+    daemon, _ = started(home, name, reply(tool("list_directory", {"path": "."})), reply("on and", hang=True))
+    execute(daemon, "agentd.prompt", "go")
+    token = take_progress(daemon)
+    if name == "kate":
+        until(lambda: len(home.model_requests()) == 2, "the model writes")
+        execute(daemon, "agentd.cancel")
+        progress(daemon, token, "end")
+    else:
+        daemon.wait(lambda m: m.get("method") == "$/progress" and "on and" in str(m["params"]["value"]))
+    assert daemon.count(lambda m: "on and" in str(m.get("params", {}).get("value"))) == (name != "kate")
+
+
+# --- questions --------------------------------------------------------------------------------------
 
 
 def test_a_client_without_a_menu_that_knows_no_questions_has_said_no(home: Home) -> None:
@@ -157,7 +267,7 @@ def test_a_client_without_a_menu_that_knows_no_questions_has_said_no(home: Home)
 
 
 def test_a_question_for_the_menu_goes_with_its_prompt(home: Home) -> None:
-    daemon, root = started(home, "Kate", reply(tool("bash", {"command": "touch made"})))
+    daemon, root = started(home, "kate", reply(tool("bash", {"command": "touch made"})))
     execute(daemon, "agentd.prompt", "go")
     daemon.answer(daemon.asked("window/showMessageRequest"), error=NEVER_ASK)
     message(daemon, "Allow or reject it in the menu")

@@ -387,3 +387,53 @@ def test_a_move_of_a_secret_or_into_a_repository_is_asked_about_where_edits_are_
     daemon.answer(asked, {"optionId": "reject_once"})
     chat.result(prompt)
     assert (root / name).read_text() == "KEY=hunter2\n"
+
+
+def test_beside_a_command_of_another_session_nothing_is_left_to_the_editor(editor: OperatingEditor) -> None:
+    author, other = author_of(editor), author_of(editor)
+    other.does("serve", tool("bash", {"command": "sleep 300", "run_in_background": True}))
+    author.does("one", NEW, MOVE)
+    assert author.files() == {"deep/new.txt": "made\n", "sub/b.txt": "one\n"}
+    author.rewind("one")
+    assert (author.files(), editor.operations) == ({"a.txt": "one\n"}, [])
+    other.ask("close")
+    author.does("two", MOVE)
+    assert editor.kinds == ["rename"]
+
+
+@pytest.mark.parametrize("kind", ["rename", "delete"])
+@pytest.mark.parametrize("is_rewind", [False, True])
+def test_an_editor_that_a_swapped_folder_led_astray_is_told_of_and_the_file_is_there(
+    editor: OperatingEditor, kind: str, is_rewind: bool
+) -> None:
+    """A program that nobody here started exchanges the folder for a link after the last look at it."""
+    author = author_of(editor)
+    outside = editor.root.with_name(editor.root.name + "-outside")
+    outside.mkdir()
+    (outside / "b.txt").write_text("theirs\n")
+    author.does("one", MOVE if kind == "rename" or not is_rewind else write("sub/b.txt", "one\n"))
+    if not editor.path.match("sub/b.txt"):
+        editor.close()
+        editor.uri, editor.path = (editor.root / "sub/b.txt").as_uri(), editor.root / "sub/b.txt"
+        editor.open("one\n")
+    sub = editor.root / "sub"
+
+    def swapped(editor: OperatingEditor, request: Json) -> None:
+        sub.rename(editor.root / "moved")
+        sub.symlink_to(outside)
+        done(editor, request)
+
+    editor.on_operation = swapped
+    if is_rewind:
+        said = author.refused("rewind", promptId="one", scope="files")["message"]
+    else:
+        back = tool("move_file", {"file_path": "sub/b.txt", "new_path": "c.txt"})
+        drop = tool("delete_file", {"file_path": "sub/b.txt"})
+        author.does("two", read("sub/b.txt"), back if kind == "rename" else drop)
+        said = results_of(author.chat)[-1]
+    assert "something else took the place of a folder. The editor goes by names" in said, said
+    assert str(sub) in said
+    assert (editor.root / "moved/b.txt").read_text() == "one\n", "what was meant is untouched"
+    sub.unlink()
+    (editor.root / "moved").rename(sub)
+    assert not list(editor.home.data.rglob("rewind.json"))

@@ -1,5 +1,7 @@
 """Going back, and looking at what was done, where files are open in the editor."""
 
+import itertools
+
 import pytest
 from wire.editing import CAPABILITIES, READ, SimulatedEditor, honest, replace, write
 from wire.harness import Daemon, Json
@@ -7,7 +9,8 @@ from wire.home import Home
 from wire.processes import until
 from wire.rewinding import Author, bash, edit, read, told
 from wire.rewinding import write as new
-from wire.scripts import reply
+from wire.scripts import reply, tool
+from wire.trees import tree
 
 TEXT = "one\ntwo\nthree\n"
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
@@ -219,3 +222,156 @@ def test_a_command_that_overwrites_what_the_user_saved_meanwhile_takes_nothing_b
         runs_beside(author, editor, "echo more >> a.txt")
         assert told(author.rewind("one")) == {"a.txt": "conflict"}, "what they saved is kept by nobody else"
         assert editor.path.read_text() == "mine " + TEXT + "more\n"
+
+
+# --- an edit in the editor and a command on the disk ----------------------------------------------------
+
+COMMANDS = {
+    "removed": ("rm a.txt", None, "created"),
+    "changed": ("echo by a command > a.txt", "by a command\n", "changed"),
+    "moved": ("mv a.txt b.txt", None, "created"),
+}
+
+
+def changed_in_both(editor: SimulatedEditor, how: str, dirty: bool) -> Author:
+    """A prompt edits the document, of which perhaps something is unsaved, and runs a command on the file."""
+    if dirty:
+        editor.type(0, 0, "mine ")
+    editor.runs_anyway = True
+    author = author_of(editor)
+    command, then, _ = COMMANDS[how]
+    author.does("one", READ, replace("two", "2"), bash(command))
+    assert editor.text == ("mine " if dirty else "") + TEXT.replace("two", "2")
+    assert (editor.path.read_text() if editor.path.exists() else None) == then
+    return author
+
+
+@pytest.mark.parametrize("dirty", [True, False])
+@pytest.mark.parametrize("how", COMMANDS)
+def test_a_document_and_its_file_that_one_prompt_changed_apart_both_go_back(
+    daemon: Daemon, shared_home: Home, how: str, dirty: bool
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = changed_in_both(editor, how, dirty)
+        before = ("mine " if dirty else "") + TEXT
+        changed = (editor.text, author.files())
+        dry = author.rewind("one", dryRun=True)
+        assert told(dry)["a.txt"] == COMMANDS[how][2]
+        assert (editor.text, author.files()) == changed
+        assert author.rewind("one") == dry
+        assert (editor.text, author.files()) == (before, {"a.txt": TEXT})
+        author.undo()
+        assert (editor.text, author.files()) == changed
+        author.undo()
+        assert (editor.text, author.files()) == (before, {"a.txt": TEXT})
+
+
+@pytest.mark.parametrize("how", COMMANDS)
+def test_of_the_two_neither_goes_back_where_the_user_has_typed_since(
+    daemon: Daemon, shared_home: Home, how: str
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = changed_in_both(editor, how, True)
+        editor.type(0, 0, "more ")
+        typed, on_disk = editor.text, editor.path.exists()
+        assert told(author.rewind("one"))["a.txt"] == "conflict"
+        assert (editor.text, editor.path.exists()) == (typed, on_disk)
+
+
+@pytest.mark.parametrize("how", COMMANDS)
+def test_of_the_two_neither_goes_back_where_another_has_written_the_file_since(
+    daemon: Daemon, shared_home: Home, how: str
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = changed_in_both(editor, how, True)
+        editor.path.write_text("theirs\n")
+        text = editor.text
+        assert told(author.rewind("one"))["a.txt"] == "conflict"
+        assert (editor.text, editor.path.read_text()) == (text, "theirs\n")
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("how", COMMANDS)
+def test_what_was_saved_over_what_the_command_did_goes_back_as_one(
+    daemon: Daemon, shared_home: Home, how: str, closed: bool
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = changed_in_both(editor, how, True)
+        editor.save()
+        saved = editor.text
+        if closed:
+            editor.close()
+        assert told(author.rewind("one"))["a.txt"] == "changed"
+        assert editor.path.read_text() == ("mine " + TEXT if closed else saved)
+        assert closed or editor.text == "mine " + TEXT
+
+
+@pytest.mark.parametrize("how", COMMANDS)
+def test_the_file_goes_back_alone_where_the_document_was_closed_unsaved(
+    daemon: Daemon, shared_home: Home, how: str
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        author = changed_in_both(editor, how, True)
+        editor.close()
+        author.rewind("one")
+        assert author.files() == {"a.txt": TEXT}
+
+
+def test_an_edit_of_a_dirty_document_is_no_change_of_a_command_in_the_background(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        editor.type(0, 0, "mine ")
+        editor.runs_anyway = True
+        author = author_of(editor)
+        stays = tool("bash", {"command": "sleep 300", "run_in_background": True})
+        author.does("one", stays, READ, replace("two", "2"), bash("true"))
+        (change,) = author.ask("diff")["files"]
+        assert (change["additions"], change["deletions"]) == (1, 1)
+        author.rewind("one")
+        assert (editor.text, editor.path.read_text()) == ("mine " + TEXT, TEXT)
+        author.ask("close")
+
+
+CALLS = {
+    "rm -f a.txt": bash("rm -f a.txt"),
+    "write": bash("echo x > a.txt"),
+    "append": bash("echo y >> a.txt"),
+    "mv": bash("mv -f a.txt b.txt"),
+    "mv onto": bash("mv -f c.txt a.txt"),
+    "cp": bash("cp a.txt b.txt"),
+    "chmod": bash("chmod 600 a.txt"),
+    "move_file": tool("move_file", {"file_path": "a.txt", "new_path": "sub/b.txt"}),
+    "delete_file": tool("delete_file", {"file_path": "a.txt"}),
+}
+
+
+@pytest.mark.parametrize("between", CALLS)
+def test_whatever_is_edited_before_and_behind_a_command_all_of_it_goes_back(
+    daemon: Daemon, shared_home: Home, between: str
+) -> None:
+    for dirty, before, behind in itertools.product((False, True), repeat=3):
+        if dirty and not before and not behind:
+            continue  # what is unsaved is the user's alone, and a conflict
+        with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+            if dirty:
+                editor.type(0, 0, "mine ")
+            editor.runs_anyway = True
+            (editor.root / "c.txt").write_text("c\n")
+            author = author_of(editor)
+            was = (editor.text, tree(author.root))
+            edits = [
+                [READ, write(text)] if wanted else [] for wanted, text in ((before, "1\n"), (behind, "2\n"))
+            ]
+            author.does("one", *edits[0], read("a.txt"), CALLS[between], *edits[1])
+            now = (editor.text, tree(author.root))
+            what = f"dirty {dirty}, edited before {before}, behind {behind}: {now}"
+            result = author.rewind("one")
+            assert "conflict" not in told(result).values(), (what, result)
+            assert (editor.text, tree(author.root)) == was, what
+            if before:  # else it may come again in the editor, whose text is that of the file by now
+                author.undo()
+                assert (editor.text, tree(author.root)) == now, what
+                author.undo()
+                assert (editor.text, tree(author.root)) == was, what
+            editor.close()

@@ -192,7 +192,9 @@ class Rewinds(RuleBasedStateMachine):
     @precondition(lambda self: self.before)
     @rule(data=st.data(), scope=st.sampled_from(("files", "both")))
     def rewind(self, data: st.DataObject, scope: str) -> None:
-        prompt_id = data.draw(st.sampled_from(list(self.before)))
+        self.go_back(data.draw(st.sampled_from(list(self.before))), scope)
+
+    def go_back(self, prompt_id: str, scope: str) -> None:
         was, messages = self.world(), self.author.chat.get()["messages"]
         dry = self.author.rewind(prompt_id, scope, dryRun=True)
         assert self.world() == was
@@ -279,23 +281,48 @@ class Rewinds(RuleBasedStateMachine):
 
 
 class OpenDocument(Rewinds):
-    """One of the files, `a.txt`, is open in the editor: it is changed there, and its file stays as it is."""
+    """One of the files, `a.txt`, is open in the editor: it is changed there, and its file stays as it is.
+
+    So is a document that is no file yet.
+    """
 
     editor: SimulatedEditor
+    draft: SimulatedEditor
+    drafts = itertools.count(1)
 
     def new_author(self) -> Author:
         self.editor = SimulatedEditor(self.daemon, self.home, "0\n")
         self.editor.runs_anyway = True
         self.editor.__enter__()
+        uri = f"untitled:Untitled-{next(self.drafts)}"
+        self.draft = SimulatedEditor(self.daemon, self.home, "draft\n", uri=uri, on_disk=False)
+        self.draft.__enter__()
         return Author(self.daemon, self.home, self.editor.root)
 
     def world(self) -> Tree:
-        return {**super().world(), "a.txt": ("document", 0, self.editor.text.encode())}
+        documents = {"a.txt": self.editor, self.draft.uri: self.draft}
+        shown = {name: ("document", 0, each.text.encode()) for name, each in documents.items()}
+        return {**super().world(), **shown}
 
     def read_and_write(self, name: str, text: str) -> list[Json]:
-        """Where the name has a folder, the open document is changed as well."""
-        more = [read("a.txt"), write("a.txt", text)] if "/" in name else []
-        return [*super().read_and_write(name, text), *more]
+        """Where the name has a folder, the open document is changed as well, else the draft."""
+        also = "a.txt" if "/" in name else self.draft.uri
+        return [*super().read_and_write(name, text), read(also), write(also, text)]
+
+    @rule(text=st.sampled_from(("0\n", "1\n", "2\n")), to=names)
+    def edit_move_and_delete_the_draft(self, text: str, to: str) -> None:
+        """It is no file: what would move or delete it is refused, and a rewind knows nothing of that."""
+        uri = self.draft.uri
+        move = tool("move_file", {"file_path": uri, "new_path": to})
+        onto = tool("move_file", {"file_path": to, "new_path": uri})
+        delete = tool("delete_file", {"file_path": uri})
+        self.prompt(read(uri), write(uri, text), move, onto, delete)
+
+    @precondition(lambda self: self.before)
+    @rule(text=st.sampled_from(("8\n", "9\n")))
+    def user_types_in_the_draft(self, text: str) -> None:
+        self.draft.type(0, 0, text)
+        self.is_clean, self.is_touched = False, True
 
     @precondition(lambda self: self.before)
     @rule(text=st.sampled_from(("8\n", "9\n")))
@@ -313,13 +340,66 @@ class OpenDocument(Rewinds):
         """An editor lives with its daemon."""
 
     def teardown(self) -> None:
-        self.editor.close()
-        self.editor.__exit__()
+        for document in (self.editor, self.draft):
+            document.close()
+            document.__exit__()
         super().teardown()
+
+
+class DocumentAndFile(OpenDocument):
+    """Commands and tools change the file of the open document, too, whatever is unsaved in it."""
+
+    def world(self) -> Tree:
+        on_disk = tree(self.root).get("a.txt")
+        return {**super().world(), **({"(a.txt on the disk)": on_disk} if on_disk is not None else {})}
+
+    @rule(
+        command=st.sampled_from(
+            (
+                "rm -f a.txt",
+                "echo x > a.txt",
+                "echo y >> a.txt",
+                "mv -f a.txt b",
+                "cp a.txt b",
+                "chmod 600 a.txt",
+            )
+        ),
+        then=st.sampled_from(("", "4\n")),
+        before=st.sampled_from(("", "5\n")),
+        goes_back=st.booleans(),
+    )
+    def command_at_the_document(self, command: str, then: str, before: str, goes_back: bool) -> None:
+        edits = [[read("a.txt"), write("a.txt", text)] if text else [] for text in (before, then)]
+        self.prompt(*edits[0], quiet(command), *edits[1])
+        if goes_back:
+            self.go_back(list(self.before)[-1], "files")
+
+    @rule(to=st.sampled_from(("b", "d/e/a")), deletes=st.booleans(), text=st.sampled_from(("", "6\n")))
+    def move_or_delete_the_document(self, to: str, deletes: bool, text: str) -> None:
+        """Refused where something is unsaved in it."""
+        move = tool("move_file", {"file_path": "a.txt", "new_path": to})
+        calls = [read("a.txt"), *([write("a.txt", text)] if text else [])]
+        self.prompt(*calls, tool("delete_file", {"file_path": "a.txt"}) if deletes else move)
+
+    def assert_told(self, result: Json, was: Tree, now: Tree) -> None:
+        """Of the two one is told."""
+        told = {name_of(self.root, f["uri"]) for f in result["files"] if "conflict" not in f}
+        changed = {name for name in {*was, *now} if was.get(name) != now.get(name)}
+        assert {"a.txt" if "(" in name else name for name in changed} <= told
+
+    def user_saves(self) -> None:
+        """Who saves has changed the file."""
+
+    # Left to the other machines, so that what this one is for comes more often.
+    delegate = steer = compact = fork = restart = None  # type: ignore[assignment]
+    user_writes = user_types_in_the_draft = None  # type: ignore[assignment]
 
 
 def name_of(root: Path, uri: str) -> str:
     from agentd.workspace.paths import path_of
+
+    if uri.startswith("untitled:"):
+        return uri
 
     return str(path_of(uri).relative_to(os.path.realpath(root)))
 
@@ -349,3 +429,9 @@ def test_random_sessions_go_back_to_the_trees_they_came_from(home: Home) -> None
 
 def test_random_sessions_with_an_open_document_go_back_to_the_worlds_they_came_from(home: Home) -> None:
     run(OpenDocument, home, home.start("--allow-full", capabilities=CAPABILITIES))
+
+
+def test_random_sessions_that_change_a_document_and_its_file_go_back_to_the_worlds_they_came_from(
+    home: Home,
+) -> None:
+    run(DocumentAndFile, home, home.start("--allow-full", capabilities=CAPABILITIES))

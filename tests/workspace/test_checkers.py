@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from wire.processes import is_alive
 
 from agentd.config.checker_settings import Checker, Format
+from agentd.tools.findings import listed
 from agentd.workspace.checkers import CheckerError, check
 from agentd.workspace.process import Processes
 from agentd.workspace.sandbox import Sandbox
+from agentd.workspace.spills import Spills
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -25,6 +28,10 @@ async def processes() -> AsyncIterator[Processes]:
 def prints(text: str, form: Format, code: int = 0) -> Checker:
     program = f"import sys; sys.stdout.write({text!r}); sys.exit({code})"
     return Checker("it", (sys.executable, "-c", program), form, 20)
+
+
+def shell(program: str, timeout_s: int = 20) -> Checker:
+    return Checker("it", ("sh", "-c", program), "gnu", timeout_s)
 
 
 RUFF = json.dumps(
@@ -43,6 +50,11 @@ ESLINT = json.dumps([{"filePath": "a.py", "messages": [_UNUSED]}])
         ("gnu", "src/a.c:3:7: warning: odd\n", ("src/a.c", 2, 6, "odd", 2, None)),
         ("gnu", "a.py:3: error: no column\nFound 1 error\n", ("a.py", 2, 0, "no column", 1, None)),
         ("gnu", "a.py:3:7: E501 too long\n", ("a.py", 2, 6, "E501 too long", 1, None)),
+        (
+            "ruff",
+            "warning: `[tool.ruff]` is odd, [1] too:\n" + RUFF.replace("/w/", "") + "\n[end]",
+            ("a.py", 2, 6, "unused", 1, "F401"),
+        ),
     ],
 )
 async def test_a_known_format_is_understood(
@@ -81,6 +93,17 @@ async def test_nothing_wrong_is_nothing(
         (Checker("it", ("no-such-program-here",), "gnu"), "it did not run"),
         (Checker("it", ("sleep", "30"), "gnu", 1), "it was stopped after 1 s"),
         (Checker("it", ("head", "-c", "200000", "/dev/zero"), "gnu"), "more than can be read"),
+        (prints("", "gnu", 1), "it ended with exit code 1 and printed nothing"),
+        (prints("", "ruff"), "it ended with exit code 0 and printed nothing"),
+        (prints("null", "ruff"), "is not what was expected"),
+        (prints("[1, 2]", "eslint"), "is not what was expected"),
+        (prints('[{"location": {"row": 1e400}}]', "ruff"), "is not what was expected"),
+        (prints(RUFF.replace("3", "9" * 5000), "ruff"), "is not what was expected"),
+        (prints(RUFF.replace("/w/", "\\ud800"), "ruff", 1), "is not what was expected"),
+        (shell("echo a.c:1:1: error: x; kill -SEGV $$"), "it was ended by SIGSEGV"),
+        (shell("echo a.c:1:1: error: x; exit 139"), "it was ended by SIGSEGV"),
+        (shell("printf 'a.c:1:1: error: x\\n'; exec sleep 300", 1), "it was stopped after 1 s"),
+        (shell("head -c 100000000 /dev/zero | tr '\\0' x; sleep 300", 2), "it was stopped after 2 s"),
     ],
 )
 async def test_a_checker_that_fails_says_why(
@@ -88,6 +111,45 @@ async def test_a_checker_that_fails_says_why(
 ) -> None:
     with pytest.raises(CheckerError, match=why):
         await check(checker, tmp_path, ENVIRONMENT, processes, None)
+
+
+async def test_100_mb_of_output_are_not_read(processes: Processes, tmp_path: Path) -> None:
+    spill = Spills(tmp_path / "spills").new()
+    much = shell("head -c 100000000 /dev/zero | tr '\\0' x", 60)
+    with pytest.raises(CheckerError, match="it printed more than can be read"):
+        await check(much, tmp_path, ENVIRONMENT, processes, None, spill)
+
+
+@pytest.mark.parametrize(
+    ("printed", "found"),
+    [
+        (b"a.c:7:99999999: error: beyond the line\n", ("a.c", 6, 99999998, "beyond the line")),
+        (b"a.c:0:0: error: before the first\n", ("a.c", 0, 0, "before the first")),
+        (b"a.c:1:1: error: \xff\xfe\n", ("a.c", 0, 0, "\ufffd\ufffd")),
+        (b"../../../etc/passwd:1:1: error: outside\n", (None, 0, 0, "outside")),
+        (b"/etc/passwd:1:1: error: outside\n", (None, 0, 0, "outside")),
+        (b"link/x:1:1: error: outside\n", (None, 0, 0, "outside")),
+        (b"\x1b]52;c;AAAA\x07a.c:1:1: error: an escape \x1b[31m\n", ("a.c", 0, 0, "an escape")),
+    ],
+)
+async def test_what_is_odd_in_a_line_harms_nobody(
+    processes: Processes, tmp_path: Path, printed: bytes, found: tuple[str | None, int, int, str]
+) -> None:
+    root = tmp_path.resolve()
+    (root / "link").symlink_to("/etc")
+    program = f"import sys; sys.stdout.buffer.write({printed!r})"
+    checker = Checker("it", (sys.executable, "-c", program), "gnu", 20)
+    told = await check(checker, root, ENVIRONMENT, processes, None)
+    ((path, (one,)),) = told.items()
+    name = str(path.relative_to(root)) if path.is_relative_to(root) else None
+    assert (name, one.range.start.line, one.range.start.character, one.message) == found
+    assert len(listed(told, root, 1000)[0]) == (name is not None), "the model is told of the workspace only"
+
+
+async def test_what_a_checker_leaves_running_is_ended_with_it(processes: Processes, tmp_path: Path) -> None:
+    leaves = shell("setsid sleep 300 & echo $! > pid; echo a.c:1:1: error: x")
+    assert len(await check(leaves, tmp_path, ENVIRONMENT, processes, None)) == 1
+    assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
 async def test_a_checker_runs_in_the_sandbox_where_there_is_one(

@@ -12,8 +12,10 @@ import pytest
 from agentd.workspace import command_changes, files
 from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Looks, TooLarge, look
+from agentd.workspace.file_states import state_of
 from agentd.workspace.paths import Place
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
+from agentd.workspace.wants import wanted
 
 
 class Counted:
@@ -139,3 +141,28 @@ async def test_a_change_in_the_midst_of_being_made_is_not_taken_for_one_of_a_com
     changes = [("/".join(change.parts), change.before, change.after) for change in checkpoints.changes()]
     assert [name for name, _, _ in changes] == ["a", "b"]
     assert checkpoints.content(changes[0][2]) == b"new"
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_what_a_command_did_to_a_file_is_kept_though_a_tool_was_about_to_change_it_and_could_not(
+    root: Path, checkpoints: Checkpoints, is_over: bool
+) -> None:
+    """The tool finds that the command was quicker, before the look behind that is kept, or behind it."""
+    checkpoint = PromptCheckpoint(checkpoints, "p")
+    place = Place(root, ("a",), "a")
+    change = checkpoint.changing(place, files.read(place), b"never written")
+
+    def fails() -> None:
+        change.__exit__(OSError, OSError("too late"), None)
+
+    async with checkpoint.watching(root):
+        await anyio.to_thread.run_sync(change.__enter__)
+        (root / "a").write_text("of the command")
+        if is_over:
+            await anyio.to_thread.run_sync(fails)
+    if not is_over:
+        await anyio.to_thread.run_sync(fails)
+    (want,) = wanted(checkpoints.changes(), {"p"})
+    assert (want.is_whole, want.expects(state_of(files.read(place)))) == (True, True)
+    assert want.before is not None
+    assert checkpoints.content(want.before) == b"a"

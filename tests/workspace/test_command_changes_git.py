@@ -16,6 +16,7 @@ from agentd.workspace.checkpoints import Checkpoints
 from agentd.workspace.command_changes import Looks
 from agentd.workspace.git import Git
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
+from agentd.workspace.wants import wanted
 from agentd.workspace.write_notes import WriteNotes
 
 ENVIRONMENT = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -56,7 +57,7 @@ class Large:
 
     def rewind(self) -> dict[str, str | None]:
         """Go back to before the prompt; gives the files with their conflicts."""
-        wants = restoring.wanted(self.checkpoints.changes(), {"p"})
+        wants = wanted(self.checkpoints.changes(), {"p"})
         found = restoring.plan(self.checkpoints, self.root, wants, ())
         steps = [step for step in found if step.conflict is None]
         restoring.restore(self.checkpoints, "r", steps, WriteNotes())

@@ -11,6 +11,7 @@ from agentd.workspace.checkpoints import Checkpoints, folder_beside, sweep
 from agentd.workspace.file_states import Parts
 from agentd.workspace.paths import Place, WorkspaceError
 from agentd.workspace.prompt_checkpoint import PromptCheckpoint
+from agentd.workspace.wants import wanted
 from agentd.workspace.write_notes import WriteNotes
 
 NOTES = WriteNotes()
@@ -51,7 +52,7 @@ class Work:
         return {str(path.relative_to(self.root)): path.read_text() for path in found}
 
     def steps(self, checkpoints: Checkpoints) -> list[restoring.Restoration]:
-        wants = restoring.wanted(checkpoints.changes(), {"p"})
+        wants = wanted(checkpoints.changes(), {"p"})
         return restoring.plan(checkpoints, self.root, wants, ())
 
 
@@ -148,7 +149,7 @@ def test_a_change_that_failed_is_none(work: Work) -> None:
         PromptCheckpoint(work.checkpoints, "p").changing(place, before, b"never"),
     ):
         raise RuntimeError
-    (want,) = (w for w in restoring.wanted(work.checkpoints.changes(), {"p"}) if w.parts == place.parts)
+    (want,) = (w for w in wanted(work.checkpoints.changes(), {"p"}) if w.parts == place.parts)
     assert want.is_whole
     restoring.restore(work.checkpoints, "r", work.steps(work.checkpoints), NOTES)
     assert work.files() == work.before

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
+import anyio.to_thread
 import pytest
 from search_trees import RIPGREP, job, search_with
+from wire.processes import children_of, until
 
 from agentd.workspace import worker_process
 from agentd.workspace.ripgrep import Ripgrep
@@ -96,3 +99,20 @@ async def test_a_search_that_has_no_time_left_tells_so(large: Path, ripgrep: Rip
     outcome = await search_with(ripgrep, job(large, "needle", seconds=0.2))
     assert outcome.end.cut == "time"
     assert not outcome.stuck
+
+
+@pytest.mark.parametrize("ripgrep", BACKENDS)
+@pytest.mark.parametrize("pattern", [None, "needle"])
+async def test_a_search_that_is_cancelled_at_any_time_leaves_no_process(
+    large: Path, ripgrep: Ripgrep | None, pattern: str | None
+) -> None:
+    chance, before = random.Random(7), set(children_of(os.getpid()))
+    glob = None if pattern else "last.*"
+
+    def are_gone() -> bool:
+        return set(children_of(os.getpid())) <= before
+
+    for _ in range(6):
+        with anyio.move_on_after(chance.random() * 0.5):
+            await search_with(ripgrep, job(large, pattern, glob=glob, seconds=SECONDS))
+        await anyio.to_thread.run_sync(until, are_gone, "the worker and its ripgrep are gone")
