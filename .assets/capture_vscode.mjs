@@ -10,10 +10,12 @@ const SETTINGS = {
   "editor.minimap.enabled": false,
 };
 
-async function taken({ page }, path) {
+/** A picture of the window, or of one part of it. */
+async function taken({ page }, path, part) {
   await page.mouse.move(SIZE.width / 2, SIZE.height - 60); // where nothing shows a hover
   await page.locator(".monaco-hover:visible").waitFor({ state: "hidden" });
-  await page.screenshot({ path });
+  const clip = part && (await page.locator(part).boundingBox());
+  await page.screenshot({ path, ...(clip ? { clip } : {}) });
 }
 
 /** Gives the side bar more room, by its edge. */
@@ -32,6 +34,7 @@ scenario("pictures", async (stage) => {
   await widened(window);
   await window.shows("greet.py", "farewell(name: str)");
   await taken(window, join(stage.folder, "vscode.png"));
+  await taken(window, join(stage.folder, "question.png"), ".part.sidebar");
   await chat.allow();
   const items = ["Add the missing types", "Run the file"].map((text, at) => ({ id: `${at + 1}`, text, status: "completed" }));
   (await stage.model.asked()).calls("todo_write", { items }).ends();
@@ -39,4 +42,5 @@ scenario("pictures", async (stage) => {
   await chat.idle();
   await window.page.getByText("Revert file").waitFor();
   await taken(window, join(stage.folder, "vscode-review.png"));
+  await taken(window, join(stage.folder, "changes.png"), ".part.sidebar");
 });

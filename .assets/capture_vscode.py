@@ -1,4 +1,4 @@
-"""Takes pictures of the extension for VS Code into `vscode.png` and `vscode-review.png`: a real VS Code.
+"""Takes pictures of the extension in a real VS Code: those here, and those of its own README.
 
     python .assets/capture_vscode.py
 
@@ -16,7 +16,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from editors.workbench import VERSIONS, Drive, Kit, Server
 
 HERE = Path(__file__).resolve().parent
-PICTURES = ("vscode.png", "vscode-review.png")
+OF_ITS_OWN = HERE.parent / "editors" / "vscode" / "media" / "pictures"
+PICTURES = {
+    "vscode.png": HERE,
+    "vscode-review.png": HERE,
+    "question.png": OF_ITS_OWN,
+    "changes.png": OF_ITS_OWN,
+}
 
 
 def main() -> None:
@@ -30,8 +36,9 @@ def main() -> None:
         folder.mkdir()
         stack.callback(shutil.rmtree, folder)
         drive.play("../../../../.assets/capture_vscode.mjs", "pictures", folder)
-        for name in PICTURES:
-            shutil.copy(folder / name, HERE / name)
+        OF_ITS_OWN.mkdir(exist_ok=True)
+        for name, place in PICTURES.items():
+            shutil.copy(folder / name, place / name)
 
 
 if __name__ == "__main__":

@@ -211,7 +211,10 @@ class EditDetails(Wire):
 
 
 class CommandDetails(Wire):
-    """How a command ended. `total_bytes` counts all its output, `truncated` whether the result holds less."""
+    """How a command ended. `total_bytes` counts all its output, `truncated` whether the result holds less.
+
+    `printed` is the end of its output with colours and weights (SGR), where it has any.
+    """
 
     type: Literal["command"] = "command"
     exit_code: int | None
@@ -220,6 +223,7 @@ class CommandDetails(Wire):
     truncated: bool
     total_bytes: int
     spill_uri: str | None = absent()
+    printed: str | None = absent()
 
 
 class ReadDetails(Wire):

@@ -192,7 +192,7 @@ class Bash:
             *(await sandbox_notes(enclosure, result) if enclosure is not None else ()),
         ]
         text = "\n".join([result.text.rstrip("\n") or "(no output)", *notes])
-        details = command_details(result, spill)
+        details = command_details(result, spill, printed=result.printed)
         if result.timed_out or result.exit_code != 0:
             return ToolResult.error(text, details)
         return ToolResult.text(text, details)

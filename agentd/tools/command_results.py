@@ -21,8 +21,10 @@ def kept_output(truncated: bool, spill: Spill | None) -> list[str]:
     return [f"[{part} of the output: {spill.path} (read_file and search_files take this path)]"]
 
 
-def command_details(result: CommandResult, spill: Spill | None) -> CommandDetails:
-    """The same for clients."""
+def command_details(
+    result: CommandResult, spill: Spill | None, *, printed: str | None = None
+) -> CommandDetails:
+    """The same for clients. `printed`: what it printed in colour, where the call tells all of the command."""
     path = spill.path if spill is not None else None
     return CommandDetails(
         exit_code=result.exit_code,
@@ -31,4 +33,5 @@ def command_details(result: CommandResult, spill: Spill | None) -> CommandDetail
         truncated=result.truncated,
         total_bytes=result.total_bytes,
         spill_uri=uri_of(path) if path is not None else None,
+        printed=printed,
     )

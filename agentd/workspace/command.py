@@ -57,8 +57,9 @@ class CommandResult:
 
     `exit_code` is None and `signal` a name such as `SIGTERM` where a signal ended it; both are None where
     even SIGKILL did not end it in time. `duration` is in seconds. `text` is its output made fit for the model
-    (see `output.py`), `truncated` whether that leaves something out of the `total_bytes` it printed. `aside`
-    is what it said beside its output, at most 8 KB.
+    (see `output.py`), `truncated` whether that leaves something out of the `total_bytes` it printed, and
+    `printed` the end of it in colour where it has colours. `aside` is what it said beside its output, at most
+    8 KB.
     `leftovers`: it left processes running, which were killed. `survivors` counts processes that could not be
     killed, such as those of another user.
     """
@@ -73,6 +74,7 @@ class CommandResult:
     leftovers: bool
     survivors: int
     aside: bytes = b""
+    printed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ class Command:
             leftovers=self._leftovers,
             survivors=self._survivors,
             aside=self._said_aside,
+            printed=self._capture.printed,
         )
 
     def terminate(self) -> None:

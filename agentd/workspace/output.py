@@ -16,6 +16,9 @@ from agentd.protocol.text import utf16_length
 RESULT_BYTES = 50_000
 """The most that a result shows of an output, as UTF-8, cut marker included."""
 
+PRINTED_CHARACTERS = 64 * 1024
+"""The most that is kept of an output in colour."""
+
 LIVE_CHARACTERS = 256 * 1024
 """The most live text that waits for whoever watches."""
 
@@ -39,6 +42,7 @@ _SEQUENCE = re.compile(
 )
 # At the end of the text so far, what may be the first part of a sequence.
 _UNFINISHED = re.compile(rf"(?:(?P<start>\x1b[\]PX^_]){_STRING_BODY}(?P<end>\x1b?)|\x1b\[?[ -?]*)\Z")
+_COLOUR = re.compile(r"(\x1b\[[0-9;:]*m)")  # SGR: colours and weights
 _TO_LINE_START = re.compile(r"(?:\x1b\[|\x9b)(?:[01]?G|2K)")  # cursor to column 1, erase the line
 _OTHER_CONTROL = re.compile(r"[\x01-\x07\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _NUMBER = re.compile(r"\d+")
@@ -51,6 +55,12 @@ class OutputCapture:
         self.total_bytes = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._shown = ShownText(limit, with_overflow=True)
+        self._printed = _Printed(PRINTED_CHARACTERS)
+
+    @property
+    def printed(self) -> str | None:
+        """The end of it with its colours; None where it has none, or `text` tells more of it."""
+        return self._printed.text(may_be_cut=self.truncated)
 
     @property
     def truncated(self) -> bool:
@@ -67,12 +77,14 @@ class OutputCapture:
         self.total_bytes += len(data)
         text = self._decoder.decode(data)
         self._shown.feed(text)
+        self._printed.feed(text)
         return text
 
     def finish(self) -> str:
         """The output is over. Gives back what was left of a character that never became whole."""
         text = self._decoder.decode(b"", final=True)
         self._shown.feed(text)
+        self._printed.feed(text)
         self._shown.finish()
         return text
 
@@ -170,6 +182,39 @@ def clean(text: str) -> str:
     if "\r" in text or "\b" in text:
         text = "\n".join(map(_last_state, text.split("\n")))
     return _OTHER_CONTROL.sub("", text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+
+
+def _coloured(text: str) -> str:
+    """The text with colours and what rewrites a line in place, and nothing else that a terminal obeys."""
+    pieces = _COLOUR.split(_TO_LINE_START.sub("\r", text))
+    return "".join(piece if at % 2 else _plain(piece) for at, piece in enumerate(pieces))
+
+
+def _plain(text: str) -> str:
+    text = _SEQUENCE.sub("", text).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return _OTHER_CONTROL.sub("", text)
+
+
+class _Printed:
+    """The last characters of an output as it was printed."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._text = ""
+        self._is_cut = False
+
+    def feed(self, text: str) -> None:
+        self._text += text
+        if len(self._text) > 2 * self._limit:
+            self._text, self._is_cut = self._text[-self._limit :], True
+
+    def text(self, *, may_be_cut: bool) -> str | None:
+        """In colour, from the start of a line; None where it has no colours, or was cut and may not be."""
+        is_cut = self._is_cut or len(self._text) > self._limit
+        text = self._text[-self._limit :]
+        if not _COLOUR.search(text) or (is_cut and not may_be_cut):
+            return None
+        return _coloured(text[text.find("\n") + 1 :] if is_cut else text)
 
 
 def _last_state(line: str) -> str:

@@ -1,11 +1,12 @@
-"""The extension's own checks: its types, its style, and the tests of what needs no VS Code."""
+"""The extension's own checks: its types, and the tests of what needs no VS Code, some in a browser."""
 
 import json
+import os
 import subprocess
 
 import pytest
 from editors.places import HERE
-from editors.workbench import made_extension
+from editors.workbench import chromium, made_extension
 
 pytestmark = pytest.mark.browser
 
@@ -13,13 +14,16 @@ SECONDS = 900
 MANIFEST = json.loads((HERE.parent.parent / "editors" / "vscode" / "package.json").read_text())
 
 
-@pytest.mark.parametrize(
-    "script", [name for name in ("lint", "typecheck", "test") if name in MANIFEST["scripts"]]
-)
+SCRIPTS = [name for name in ("lint", "typecheck", "test", "test:browser") if name in MANIFEST["scripts"]]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_the_extension_passes(script: str) -> None:
+    environment = os.environ | ({"CHROMIUM": chromium()} if script == "test:browser" else {})
     ran = subprocess.run(
         ["npm", "run", "--silent", script],
         cwd=made_extension(),
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -56,6 +56,15 @@ def made_extension() -> Path:
     return Path(built.stdout.strip())
 
 
+def chromium() -> str:
+    """The program of the browser; skips the test where there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        pytest.skip("chromium is not here; `tests/editors/fetch chromium` gets it")
+    return found
+
+
 @dataclass(frozen=True)
 class Kit:
     """What is there once for all tests."""
@@ -68,11 +77,7 @@ class Kit:
     def fetched(cls) -> Self:
         """Skips the test where something cannot be had; fails where our extension cannot be built."""
         extension = made_extension()
-        browser = next(
-            filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-        )
-        if browser is None:
-            pytest.skip("chromium is not here; `tests/editors/fetch chromium` gets it")
+        browser = chromium()
         drive = _fetched("drive", "what drives the browser cannot be had from npm")
         return cls(browser, Path(drive), extension)
 

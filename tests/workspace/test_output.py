@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentd.workspace.output import RESULT_BYTES, LiveFeed, OutputCapture, ShownText, TerminalText, clean
+from agentd.workspace.output import (
+    PRINTED_CHARACTERS,
+    RESULT_BYTES,
+    LiveFeed,
+    OutputCapture,
+    ShownText,
+    TerminalText,
+    clean,
+)
 
 ESC = "\x1b"
 
@@ -240,3 +248,31 @@ async def test_a_slow_watcher_costs_bounded_memory_and_is_told_what_is_missing()
         live.feed("last")
         live.close()
     assert seen == [("first", 0), ("😀" * 1000, 2 * 999_000), ("last", 0)]
+
+
+def test_colours_are_kept_beside_the_text_and_nothing_else_that_a_terminal_obeys():
+    capture = captured(
+        f"{ESC}[1;31mred{ESC}[0m plain\n{ESC}]0;title\x07{ESC}[2J10%\r20%{ESC}[38;5".encode(),
+        f";9mx\b{ESC}[?25l{ESC}c\n".encode(),
+    )
+    assert capture.text == "red plain\n20%\n"
+    assert capture.printed == f"{ESC}[1;31mred{ESC}[0m plain\n10%\r20%{ESC}[38;5;9mx\b\n"
+
+
+def test_output_without_colours_is_not_kept_twice():
+    assert captured(f"plain {ESC}[2Kand wiped\r50%\n".encode()).printed is None
+
+
+def test_of_long_output_in_colour_the_end_is_kept_from_the_beginning_of_a_line():
+    capture = captured(*(f"{ESC}[32mline {number}{ESC}[0m\n".encode() for number in range(20_000)))
+    assert capture.printed is not None
+    assert len(capture.printed) <= PRINTED_CHARACTERS
+    assert capture.printed.startswith(f"{ESC}[32mline ")
+    assert capture.printed.endswith(f"line 19999{ESC}[0m\n")
+    assert capture.truncated
+
+
+def test_colours_that_would_cost_some_of_the_text_are_left_out():
+    capture = captured(*(f"{ESC}[38;2;1;2;3m{ESC}[48;2;1;2;3mx".encode() for _ in range(10_000)))
+    assert not capture.truncated
+    assert capture.printed is None

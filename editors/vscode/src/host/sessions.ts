@@ -4,6 +4,7 @@ import type { Shown, ToView } from "../shared/messages";
 import type {
   Session, SessionCompactResult, SessionExportResult, SessionGetResult, SessionListResult, SessionResult,
 } from "../shared/wire";
+import { childrenOf } from "./children";
 import type { Wire } from "./daemon";
 import type { Folders } from "./folders";
 import type { Handlers } from "./handlers";
@@ -28,7 +29,7 @@ export interface SessionsParts {
 }
 
 export type SessionCalls =
-  "choose" | "newSession" | "sessions" | "open" | "earlier" | "rename" | "fork" | "delete" | "compact" | "exportMarkdown" | "undo";
+  "choose" | "newSession" | "sessions" | "open" | "earlier" | "children" | "rename" | "fork" | "delete" | "compact" | "exportMarkdown" | "undo";
 
 export function sessionHandlers(parts: SessionsParts): Pick<Handlers, SessionCalls> {
   const { client, shown, folders, others } = parts;
@@ -63,6 +64,9 @@ export function sessionHandlers(parts: SessionsParts): Pick<Handlers, SessionCal
     async earlier({ sessionId, before }) {
       const { messages, hasMore } = await client.request<SessionGetResult>("agentd/session/get", { sessionId, before });
       return { messages, hasMore };
+    },
+    async children({ sessionId, toolCallId }) {
+      return { children: await childrenOf(client, sessionId, toolCallId) };
     },
     async rename({ sessionId, title }) {
       await client.request("agentd/session/update", { sessionId, title });

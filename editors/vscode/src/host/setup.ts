@@ -101,7 +101,9 @@ export class Setup {
       case "manageTrust": return void (await vscode.commands.executeCommand("workbench.trust.manage"));
       case "doctor": return showReport(this.program ?? (await this.find()), this.cwd);
       case "walkthrough":
-        return void (await vscode.commands.executeCommand("workbench.action.openWalkthrough", `${this.context.extension.id}#agentd.start`, false));
+        await vscode.commands.executeCommand("workbench.action.openWalkthrough", `${this.context.extension.id}#agentd.start`, false);
+        // VS Code takes no note of what was so already when it first looked at the steps: that agentd is there.
+        return void (await vscode.commands.executeCommand("setContext", "agentd.ui.walkthroughIsOpen", true));
       case "openSettings":
         return void (await vscode.commands.executeCommand("workbench.action.openSettings", argument ?? `@ext:${this.context.extension.id}`));
       default: throw new HostError(`There is no action "${String(name)}".`);

@@ -115,6 +115,8 @@ export interface Calls {
   sessions: [{ cursor?: string; query?: string }, { sessions: Session[]; nextCursor?: string }];
   open: [{ sessionId: string }, Shown];
   earlier: [{ sessionId: string; before: string }, { messages: Message[]; hasMore: boolean }];
+  /** The sub-agents that a call of the session ran, as they are kept; none where it ran none. */
+  children: [{ sessionId: string; toolCallId: string }, { children: SessionGetResult[] }];
   rename: [{ sessionId: string; title: string }, object];
   fork: [{ sessionId: string; messageId?: string }, Shown];
   /** Asks in VS Code before it deletes; `deleted` says what came of it. */

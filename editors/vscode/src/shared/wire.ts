@@ -552,6 +552,8 @@ export interface FileChange {
 }
 /**
  * How a command ended. `totalBytes` counts all its output, `truncated` whether the result holds less.
+ *
+ * `printed` is the end of its output with colours and weights (SGR), where it has any.
  */
 export interface CommandDetails {
   type: "command";
@@ -561,6 +563,7 @@ export interface CommandDetails {
   truncated: boolean;
   totalBytes: number;
   spillUri?: string;
+  printed?: string;
 }
 /**
  * Which lines were shown: 1-based and inclusive, both 0 where none was.

@@ -5,6 +5,10 @@ import { describe, expect, test } from "vitest";
 import type { FromView } from "../../src/shared/messages";
 import { hasBrowser, view } from "./page";
 import { scenes } from "./scenes";
+// @ts-expect-error a script without types
+import { themes as all } from "../preview/themes.mjs";
+
+const themes = all as Record<string, { kind: string }>;
 
 declare const preview: { calls: FromView[] };
 declare const window: { axe: { run(context: object, options: object): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
@@ -13,7 +17,7 @@ const prompt = (page: Page) => page.getByRole("textbox", { name: "Prompt" });
 
 /** What axe finds, as words. */
 async function faults(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => window.axe.run({ include: [["body"]] }, { resultTypes: ["violations"] }));
   return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
 }
@@ -36,6 +40,7 @@ async function wear(page: Page, theme: string): Promise<void> {
     sheet.onload = resolve;
     sheet.href = href;
   }), theme);
+  await page.evaluate((kind) => { document.body.className = kind; }, themes[theme]!.kind);
 }
 
 /** What can be opened in a scene, each looked at by axe as well. */
@@ -68,7 +73,7 @@ describe.skipIf(!hasBrowser)("around the conversation, in a browser", { timeout:
   test.each(Object.keys(scenes))("the screen %s has no fault that axe knows in any theme, and nothing sticks out of it at any width", async (name) => {
     const page = await look(name);
     await page.locator(".composer, .screen").first().waitFor();
-    for (const theme of ["dark", "light", "contrast"]) {
+    for (const theme of ["dark", "light", "contrast", "contrastLight"]) {
       await wear(page, theme);
       expect(await faults(page), theme).toEqual([]);
     }
@@ -135,13 +140,37 @@ describe.skipIf(!hasBrowser)("around the conversation, in a browser", { timeout:
     await page.close();
   });
 
+  test("files dropped anywhere on the view are attached, and VS Code does not take the pointer from it meanwhile", async () => {
+    const page = await look("idle");
+    await prompt(page).waitFor();
+    const heard = await page.evaluate(() => {
+      const names: string[] = [];
+      for (const name of ["dragenter", "dragover"]) addEventListener(name, () => names.push(name)); // as VS Code listens
+      const data = new DataTransfer();
+      const bytes = Uint8Array.from(atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="), (byte) => byte.charCodeAt(0));
+      data.items.add(new File([bytes], "shot.png", { type: "image/png" }));
+      for (const name of ["dragenter", "dragover"]) document.querySelector(".slot-main")!.dispatchEvent(new DragEvent(name, { bubbles: true, cancelable: true, dataTransfer: data }));
+      return names;
+    });
+    expect(heard).toEqual([]);
+    await page.getByText("Drop to attach").waitFor();
+    await page.evaluate(() => {
+      const data = new DataTransfer();
+      data.setData("application/vnd.code.uri-list", "file:///home/me/shop/a.ts");
+      document.querySelector(".slot-main")!.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data }));
+    });
+    await expect.poll(() => page.evaluate(() => preview.calls.filter((call) => call.call === "attach").map((call) => call.params))).toEqual([{ uris: ["file:///home/me/shop/a.ts"] }]);
+    expect(await page.getByText("Drop to attach").count()).toBe(0);
+    await page.close();
+  });
+
   test("a draft with an image is there again after a reload", async () => {
     const page = await look("idle");
     const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
     await prompt(page).fill("Look at this");
     await page.getByLabel("Image files").setInputFiles({ name: "shot.png", mimeType: "image/png", buffer: png });
     await page.getByRole("img").or(page.locator(".attachment-picture")).first().waitFor();
-    await page.waitForTimeout(200);
+    await expect.poll(() => page.evaluate(() => sessionStorage.getItem("state"))).toMatch(/Look at this.*"kept:/);
     await page.reload();
     await page.locator("img.attachment-picture").waitFor();
     expect(await prompt(page).inputValue()).toBe("Look at this");

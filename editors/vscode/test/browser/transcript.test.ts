@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { FromView, ToView } from "../../src/shared/messages";
-import { recording } from "../webview/recordings";
+import { kept, recording } from "../webview/recordings";
 import { fromEnd, hasBrowser, log, view } from "./page";
 import { big, note, streamed } from "./sessions";
 
@@ -17,7 +17,9 @@ const calls = (page: Page, name: string) => page.evaluate((wanted) => preview.ca
 const endOf = (name: string, promptId: string) => recording(name).events.findIndex((note) => note.event.type === "agent_end" && note.promptId === promptId) + 1;
 
 describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 }, () => {
-  const open = view({ big: big(2000), pair: big(2) });
+  const open = view({
+    big: big(2000), pair: big(2), told: { ...recording("agents"), answers: { children: { children: kept(recording("agents")) } } },
+  });
 
   test("every message is an article that names itself, and the log is not read word by word", async () => {
     const page = await open("recording=answer");
@@ -114,6 +116,17 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
     await page.close();
   });
 
+  test("sub-agents that were not seen are read once their call is opened", async () => {
+    const page = await open("recording=told&snapshot=bare");
+    await page.getByRole("button", { name: /Sub-agents/ }).waitFor();
+    expect(await calls(page, "children")).toEqual([]);
+    await page.getByRole("button", { name: /Sub-agents/ }).click();
+    await page.getByRole("button", { name: /list the tests/ }).last().click();
+    await page.getByRole("group", { name: "Sub-agent list the tests, done" }).getByText("There are two tests.").waitFor();
+    expect(await calls(page, "children")).toHaveLength(1);
+    await page.close();
+  });
+
   test("of 2,000 messages only those in sight are in the page, and it begins at the end", async () => {
     const page = await open("recording=big&snapshot=bare");
     await page.locator('[data-message-id="m1999"]').waitFor();
@@ -147,7 +160,7 @@ describe.skipIf(!hasBrowser)("the conversation in a browser", { timeout: 60_000 
       }).observe(document.querySelector(".rows")!, { subtree: true, childList: true, characterData: true, attributes: true });
     });
     await say(page, { type: "events", sessionId: "big", events: events.slice(20) });
-    await page.waitForFunction(() => (window as unknown as { touched: Set<string> }).touched.size > 0);
+    await page.locator(".live").waitFor({ state: "detached" });
     // Outside of messages: which rows there are, and the last line of what goes on.
     expect(await page.evaluate(() => [...(window as unknown as { touched: Set<string> }).touched].filter(Boolean))).toEqual(["s1"]);
     await page.close();

@@ -41,7 +41,7 @@ const surroundings: Surroundings = {
   defaultModel: "scripted/demo", modes: ["plan", "ask", "edit", "auto"], defaultMode: "ask", whenRunning: "steer", commands: [], problems: [], keys: [], reduceMotion: false,
 };
 
-const usual: Record<string, unknown> = { complete: [], attach: [], sessions: { sessions: [] }, cancel: { restored: [] }, revert: { files: [] } };
+const usual: Record<string, unknown> = { complete: [], attach: [], children: { children: [] }, sessions: { sessions: [] }, cancel: { restored: [] }, revert: { files: [] } };
 
 window.acquireVsCodeApi = () => ({
   getState: () => JSON.parse(sessionStorage.getItem("state") ?? "null") as unknown,

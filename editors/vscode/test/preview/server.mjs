@@ -23,7 +23,7 @@ export async function serve({ port = 0, recordings = {}, production = true } = {
     const { pathname, searchParams } = new URL(request.url, "http://localhost");
     try {
       const [type, body] = await content(pathname, searchParams);
-      response.writeHead(200, { "Content-Type": type, ...(pathname === "/" ? { "Content-Security-Policy": policy } : {}) }).end(body);
+      response.writeHead(200, { "Content-Type": type, ...(made.has(pathname) ? { "Cache-Control": "max-age=3600" } : {}), ...(pathname === "/" ? { "Content-Security-Policy": policy } : {}) }).end(body);
     } catch {
       response.writeHead(404).end();
     }

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { EventNotification, Usage } from "../../src/shared/wire";
 import { grow } from "../../src/webview/model/growing";
 import { prepend, apply } from "../../src/webview/model/reduce";
-import { viewOf } from "../../src/webview/model/snapshot";
-import { bare, isDurable, recording, recordings, settled, watched, type Recording } from "./recordings";
+import { adopted, viewOf } from "../../src/webview/model/snapshot";
+import { bare, isDurable, kept, recording, recordings, settled, watched, type Recording } from "./recordings";
 
 const shown = (snapshot: Recording["snapshot"], history?: EventNotification[]) =>
   viewOf({ snapshot, changes: [], ...(history ? { history } : {}) }, null);
@@ -223,6 +223,28 @@ describe("what an event means", () => {
     expect(children.map((child) => child.session.title).sort()).toEqual(["list the tests", "read the module"]);
     expect(children.every((child) => child.session.parent?.toolCallId === (call?.type === "tool" && call.tool.id))).toBe(true);
     expect(children.map((child) => child.entries.at(-1)?.type)).toEqual(["run", "run"]);
+  });
+
+  test("sub-agents that were not seen are the same once they are read, and what comes behind that is taken once", () => {
+    const it = recording("agents");
+    const seen = watched(it, it.events);
+    const told = kept(it);
+    const view = adopted(viewOf({ snapshot: it.snapshot, changes: [] }, null), told);
+    expect(Object.keys(view.children).sort()).toEqual(Object.keys(seen.children).sort());
+    for (const [id, child] of Object.entries(view.children)) expect(bare(child)).toEqual(bare(seen.children[id]!));
+    expect(it.events.filter((note) => note.sessionId !== it.sessionId).reduce(apply, view).children).toEqual(view.children);
+    expect(adopted(view, told)).toBe(view);
+  });
+
+  test("a sub-agent some of whose events were missed is whole again once it is read", () => {
+    const it = recording("agents");
+    const seen = watched(it, it.events);
+    const [id] = Object.keys(seen.children) as [string];
+    const missed = it.events.filter((note) => note.sessionId !== id || note.seq === undefined || note.seq < 3 || note.seq > 6);
+    const view = watched(it, missed);
+    expect(view.children[id]!.hasMore).toBe(true);
+    expect(bare(view.children[id]!)).not.toEqual(bare(seen.children[id]!));
+    expect(bare(adopted(view, kept(it)).children[id]!)).toEqual(bare(seen.children[id]!));
   });
 
   test("what a rewind took away comes back where it is undone, with its run", () => {

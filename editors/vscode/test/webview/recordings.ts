@@ -28,6 +28,19 @@ export function watched({ snapshot }: Recording, events: readonly EventNotificat
   return events.reduce(apply, { ...emptyView({ ...session, title: "" }), state: "idle" });
 }
 
+/** The sub-agents of a recording, as the daemon keeps them. */
+export function kept({ events, sessionId }: Pick<Recording, "events" | "sessionId">): SessionGetResult[] {
+  const own = new Map<string, EventNotification[]>();
+  for (const note of events) if (note.sessionId !== sessionId) own.set(note.sessionId, [...(own.get(note.sessionId) ?? []), note]);
+  return [...own.values()].map((notes) => {
+    const [begin] = notes.flatMap(({ event }) => (event.type === "session_changed" ? [event.session] : []));
+    return {
+      session: { ...begin!, state: "idle" }, messages: notes.flatMap(({ event }) => (event.type === "message_end" ? [event.message] : [])),
+      hasMore: false, pending: [], queue: [], todo: [], seq: Math.max(...notes.map((note) => note.seq ?? 0)),
+    };
+  });
+}
+
 export function isDurable(note: EventNotification): boolean {
   return note.seq !== undefined;
 }

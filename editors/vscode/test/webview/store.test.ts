@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Shown, ToView } from "../../src/shared/messages";
 import type { Host, Notice } from "../../src/webview/host";
 import { createStore } from "../../src/webview/model/store";
@@ -78,6 +78,37 @@ describe("the store", () => {
     draw();
     expect(store.session.value!.gap).toBe(false);
     expect(bare(store.session.value!)).toEqual(bare(watched(it, events)));
+  });
+
+  test("takes events also where no frame is drawn, as in a view that is hidden", async () => {
+    vi.stubGlobal("requestAnimationFrame", () => 0);
+    vi.stubGlobal("cancelAnimationFrame", () => undefined);
+    const asked: ((result: unknown) => void)[] = [];
+    let tell: (notice: Notice) => void = () => {};
+    const store = createStore({ call: () => new Promise((resolve) => asked.push(resolve as never)), listen: (listener) => { tell = listener; }, load: () => null, save: () => {} });
+    const start = store.begin();
+    asked[0]!({ surroundings: SURROUNDINGS, shown: shown(read.at) });
+    await start;
+    tell({ type: "events", sessionId: it.sessionId, events: events.slice(read.at) });
+    await vi.waitFor(() => expect(settled(store.session.value!)).toEqual(settled(watched(it, events))));
+    vi.unstubAllGlobals();
+  });
+
+  test("does not go back to a session with a gap where the user is leaving it, and tells no failure of a choice that another one followed", async () => {
+    const { store, asked, say, draw } = await begun();
+    const other = recording("answer");
+    const first = store.attempt("open", { sessionId: "one" });
+    const second = store.attempt("open", { sessionId: other.sessionId });
+    say({ type: "events", sessionId: it.sessionId, events: events.slice(read.at).filter(isDurable).slice(1, 3) });
+    draw();
+    expect(asked.filter((call) => call.name === "open").map((call) => call.params)).toEqual([{ sessionId: "one" }, { sessionId: other.sessionId }]);
+    await asked.at(-2)!.fail(Object.assign(new Error("Another session was opened meanwhile."), { kind: "cancelled" }));
+    await asked.at(-1)!.answer({ snapshot: other.snapshot, changes: [] });
+    expect(await first).toBeUndefined();
+    store.show((await second)!);
+    draw();
+    expect(store.failure.value).toBeNull();
+    expect(bare(store.session.value!)).toEqual(bare(watched(other, other.events)));
   });
 
   test("says so where reading anew fails, and tries again with the next event", async () => {

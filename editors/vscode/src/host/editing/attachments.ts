@@ -16,6 +16,18 @@ export function fileAttachment(uri: vscode.Uri): Attachment {
   return { label: named(uri), block: { type: "resource", uri: uri.toString() } };
 }
 
+/**
+ * What was dropped on the view, where it is a file. VS Code's window names those of a remote machine as that machine's;
+ * here, on that machine, they are files.
+ */
+export function droppedAttachments(uris: readonly string[]): Attachment[] {
+  return uris.flatMap((text) => {
+    const uri = vscode.Uri.parse(text, true);
+    const here = uri.scheme === "vscode-remote" ? vscode.Uri.file(uri.path) : uri;
+    return ["file", "untitled"].includes(here.scheme) ? [fileAttachment(here)] : [];
+  });
+}
+
 /** What is selected in the editor in front, whole lines named; the line of the cursor where nothing is. */
 export function selectionAttachment(editor = vscode.window.activeTextEditor): Attachment | undefined {
   if (!editor || !["file", "untitled"].includes(editor.document.uri.scheme)) return undefined;

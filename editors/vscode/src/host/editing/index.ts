@@ -8,7 +8,7 @@ import type { Daemon } from "../daemon";
 import type { Handlers } from "../handlers";
 import { unlinked } from "../plain";
 import { told } from "../told";
-import { complete, diagnosticsAttachment, fileAttachment, selectionAttachment } from "./attachments";
+import { complete, diagnosticsAttachment, droppedAttachments, fileAttachment, selectionAttachment } from "./attachments";
 import { Changes } from "./changes";
 import { Diagnostics } from "./diagnostics";
 import { Files } from "./files";
@@ -152,7 +152,7 @@ export function createEditing(context: EditingContext): Editing {
   return {
     handlers: {
       complete: async (params) => complete(params, files, params.trigger === "/" ? await commands() : []),
-      attach: ({ uris }) => uris.map((each) => fileAttachment(vscode.Uri.parse(each, true))),
+      attach: ({ uris }) => droppedAttachments(uris),
       openFile: (params) => openFile({ ...params, uri: changes.placeNow(params.uri) }),
       openDiff: async (place) => (await openDiff(place, changes.placeNow(place.uri)), {}),
       previewPatch: async ({ uri, patch }) => (await previews.open(uri, patch), {}),

@@ -16,7 +16,7 @@ export function AttachMenu({ collector }: { collector: Collector }) {
   return (
     <>
       <MenuButton class="icon-button" label="Attach" title="Attach files, images and more" items={[
-        { label: "File or folder", icon: "file", key: "@", run: mention },
+        { label: "File or folder", icon: "file", key: "@", detail: "Or drop some; from the explorer hold Shift", run: mention },
         { label: "Image", icon: "file-media", detail: "Or paste or drop one", run: () => picker.current?.click() },
         { label: "Selection", icon: "list-selection", run: () => void collector.fromEditor("selection") },
         { label: "Problems", icon: "warning", run: () => void collector.fromEditor("diagnostics") },

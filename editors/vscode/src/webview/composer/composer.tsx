@@ -1,5 +1,5 @@
 /** The place where prompts are written: what came back, the chips, the box and its buttons. */
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { ModePicker } from "../header/mode";
 import { ModelPicker } from "../header/model";
 import { useStore } from "../model/store";
@@ -8,6 +8,7 @@ import { boxOf } from "./box";
 import { Chips } from "./chips";
 import { createCollector } from "./collect";
 import { BoxContext } from "./context";
+import { useDropping } from "./dropping";
 import { PromptBox } from "./prompt-box";
 import { SendButtons } from "./send-buttons";
 import { TroubleNote } from "./trouble";
@@ -16,7 +17,7 @@ export function Composer() {
   const store = useStore();
   const box = boxOf(store);
   const collector = useMemo(() => createCollector(store, box), [store, box]);
-  const [dragging, setDragging] = useState(false);
+  const dragging = useDropping(collector);
   const state = store.surroundings.value?.connection.state;
   // Before there is a daemon the set-up has all the room; what was written stays in the draft.
   if (state === "missing" || state === "installing") return null;
@@ -24,23 +25,7 @@ export function Composer() {
     <BoxContext.Provider value={box}>
       <div class="composer">
         <TroubleNote />
-        <div
-          class={`composer-card${dragging ? " dragging" : ""}`}
-          onDragOver={(event) => {
-            if (!event.dataTransfer) return;
-            event.preventDefault();
-            event.dataTransfer.dropEffect = "copy";
-            setDragging(true);
-          }}
-          onDragLeave={(event) => {
-            if (!(event.relatedTarget instanceof Node && event.currentTarget.contains(event.relatedTarget))) setDragging(false);
-          }}
-          onDrop={(event) => {
-            event.preventDefault();
-            setDragging(false);
-            if (event.dataTransfer) void collector.dropped(event.dataTransfer);
-          }}
-        >
+        <div class={`composer-card${dragging ? " dragging" : ""}`}>
           <Chips />
           <PromptBox onPaste={(event) => {
             if (event.clipboardData && collector.pasted(event.clipboardData)) event.preventDefault();

@@ -1,22 +1,74 @@
 /** Markdown as it is said: `text` may grow, `final` says that it will not. */
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { memo } from "../memo";
 import { clean } from "./clean";
 import { CodeBlock } from "./code";
 import { morph } from "./morph";
 import { parse, type Parsed, type Piece } from "./parse";
 
+/** So much of a text is in the page, from its end: there it goes on, and there it concludes. More on request. */
+const MOST = { some: 100_000, all: 1 << 20 };
+/** A last block that is longer is not parsed again with every word. */
+const LONG_BLOCK = 16_000;
+/** Finished pieces are drawn by so many, and looked at again by none. */
+const GROUP = 50;
+
 export function Markdown({ text, final }: { text: string; final: boolean }) {
+  const [all, setAll] = useState(false);
+  const limit = all ? MOST.all : MOST.some;
+  if (text.length <= limit) return <Whole text={text} final={final} />;
+  // The beginning moves in steps, or all would be parsed anew with every word.
+  const step = limit / 2;
+  const from = boundary(text, Math.ceil((text.length - limit) / step) * step);
+  return (
+    <>
+      {all ? <p class="muted small">There is more before this than is shown here; it can be copied whole</p>
+        : <button type="button" class="link" onClick={() => setAll(true)}>Show what is before this ({Math.round(from / 1000)} thousand characters)</button>}
+      <Whole key={from} text={text.slice(from)} final={final} />
+    </>
+  );
+}
+
+/** The first line of its own at or behind `at`, where there is one near. */
+function boundary(text: string, at: number): number {
+  const line = text.indexOf("\n", at);
+  return line >= 0 && line - at < 2_000 ? line + 1 : at;
+}
+
+function Whole({ text, final }: { text: string; final: boolean }) {
   const parsed = useRef<Parsed | null>(null);
-  parsed.current = parse(text, parsed.current, final);
-  const { done, open } = parsed.current;
+  const groups = useRef<Piece[][]>([]);
+  const waits = !final && mayWait(parsed.current, text);
+  if (!waits) parsed.current = parse(text, parsed.current, final);
+  const { done, open, source } = parsed.current!;
   return (
     <div class="markdown">
-      {done.map((piece) => <Shown key={piece.at} piece={piece} />)}
+      {grouped(done, groups.current).map((group) => <Group key={group[0]!.at} pieces={group} />)}
       {open.map((piece) => <Shown key={piece.at} piece={piece} />)}
+      {waits && text.length > source.length && <span class="unparsed">{text.slice(source.length)}</span>}
     </div>
   );
 }
+
+/** What came behind a long block is shown as it is until the block has grown by a quarter: so its cost stays linear. */
+function mayWait(before: Parsed | null, text: string): boolean {
+  if (before === null) return false;
+  const open = before.source.length - before.from;
+  return open > LONG_BLOCK && text.length - before.source.length < open / 4 && text.startsWith(before.source);
+}
+
+/** The pieces in groups; full ones are the same arrays as before (`kept`). */
+function grouped(done: readonly Piece[], kept: Piece[][]): readonly (readonly Piece[])[] {
+  const full = Math.floor(done.length / GROUP);
+  for (let at = 0; at < full; at++) if (kept[at]?.[0] !== done[at * GROUP]) kept[at] = done.slice(at * GROUP, (at + 1) * GROUP);
+  kept.length = full;
+  const rest = done.slice(full * GROUP);
+  return rest.length > 0 ? [...kept, rest] : kept;
+}
+
+const Group = memo(function Group({ pieces }: { pieces: readonly Piece[] }) {
+  return <>{pieces.map((piece) => <Shown key={piece.at} piece={piece} />)}</>;
+});
 
 const Shown = memo(function Shown({ piece }: { piece: Piece }) {
   return piece.type === "html" ? <Html html={piece.html} /> : <CodeBlock {...piece} />;

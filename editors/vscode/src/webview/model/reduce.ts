@@ -25,8 +25,8 @@ function applyToChild(view: SessionView, note: EventNotification): SessionView {
     if (note.event.type !== "session_changed" || note.event.session.parent?.sessionId !== view.session.sessionId) return view;
     return withChild(view, note.sessionId, { ...emptyView(note.event.session), seq: note.seq ?? 0 });
   }
-  // What was missed of a child is not read anew: it is told in the parent, and by the child's result.
-  const near = note.seq !== undefined && note.seq > known.seq + 1 ? { ...known, seq: note.seq - 1 } : known;
+  // What was missed of a child is read once somebody looks at it (`adopted`): until then it is told in the parent.
+  const near = note.seq !== undefined && note.seq > known.seq + 1 ? { ...known, seq: note.seq - 1, hasMore: true } : known;
   const after = apply(near, note);
   return after === known ? view : withChild(view, note.sessionId, after);
 }

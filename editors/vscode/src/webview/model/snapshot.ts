@@ -8,7 +8,7 @@ import { apply } from "./reduce";
 import { asked } from "./tools";
 import type { AssistantEntry, SessionView } from "./view";
 
-/** `before`: what was shown until now; what only it can know (sub-agents) goes on where it is the same session. */
+/** `before`: what was shown until now; the sub-agents in it go on where it is the same session. */
 export function viewOf({ snapshot, history }: Shown, before: SessionView | null): SessionView {
   const past = fold(snapshot, history ?? []);
   const known = new Set(past.entries.map((entry) => entry.id));
@@ -24,6 +24,17 @@ export function viewOf({ snapshot, history }: Shown, before: SessionView | null)
     children: same?.children ?? {},
   };
   return withPending(withPartial(view, snapshot.partial));
+}
+
+/** With sub-agents as they were read. One of which all that was read is known already stays as it is. */
+export function adopted(view: SessionView, children: readonly SessionGetResult[]): SessionView {
+  const fresh = children.filter(({ session: { sessionId }, seq }) => {
+    const known = view.children[sessionId];
+    return known === undefined || seq > known.seq || (known.hasMore && seq === known.seq);
+  });
+  if (fresh.length === 0) return view;
+  const read = fresh.map((snapshot) => [snapshot.session.sessionId, viewOf({ snapshot, changes: [] }, null)] as const);
+  return { ...view, children: { ...view.children, ...Object.fromEntries(read) } };
 }
 
 /** The events behind a place where something begins: half a run would be told wrong. */

@@ -10,7 +10,7 @@ import type { EventNotification, Message } from "../../shared/wire";
 import type { Host, Notice } from "../host";
 import { createMemory, type Memory } from "./memory";
 import { apply, prepend } from "./reduce";
-import { viewOf } from "./snapshot";
+import { adopted, viewOf } from "./snapshot";
 import type { SessionView } from "./view";
 
 export type Other = Extract<ToView, { type: "others" }>["sessions"][number];
@@ -45,6 +45,8 @@ export interface Store {
   show(shown: Shown): void;
   /** Puts the page before the first loaded message into the transcript. False: there is none. */
   earlier(): Promise<boolean>;
+  /** Reads the sub-agents that a call of the shown session ran, where they were not seen whole. */
+  children(toolCallId: string): Promise<void>;
   on<K extends keyof Signals>(what: K, listener: (value: Signals[K]) => void): () => void;
   dispatch(notice: Notice): void;
 }
@@ -64,6 +66,7 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
   let waiting: EventNotification[] = [];
   let due = false;
   let attaching: string | null = null;
+  let leaving = 0;
   let paging: Promise<boolean> | null = null;
   let skew: number | null = null;
 
@@ -102,7 +105,7 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
       break;
     }
     session.value = view;
-    if (view.gap) void attach(view.session.sessionId);
+    if (view.gap && leaving === 0) void attach(view.session.sessionId);
   }
 
   /** Events were missed: reads the session anew; what comes meanwhile waits. */
@@ -155,11 +158,17 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
     },
     call: (name, params) => host.call(name, params),
     async attempt(name, params) {
+      // While the user goes to another session, the one before is not read anew: the later of two readings counts.
+      const leaves = name === "open" || name === "fork";
+      if (leaves) leaving++;
       try {
         return await host.call(name, params);
       } catch (error) {
-        report(error);
+        // Another session was chosen meanwhile: that is what the user wanted.
+        if (!leaves || (error as { kind?: string }).kind !== "cancelled") report(error);
         return undefined;
+      } finally {
+        if (leaves) leaving--;
       }
     },
     show,
@@ -171,6 +180,14 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
         paging = null;
       });
       return paging;
+    },
+    async children(toolCallId) {
+      const sessionId = session.peek()?.session.sessionId;
+      if (sessionId === undefined) return;
+      const { children } = await host.call("children", { sessionId, toolCallId });
+      fold(); // what came before them
+      const view = session.peek();
+      if (view?.session.sessionId === sessionId) session.value = adopted(view, children);
     },
     on(what, listener) {
       const all = listeners[what] as Set<typeof listener>;
@@ -198,10 +215,17 @@ export function createStore(host: Host, frame: (work: () => void) => void = next
   return store;
 }
 
+/** A page that is hidden, by VS Code too, draws no frames; its events must not pile up for ever. */
+const HIDDEN_MS = 250;
+
 function nextFrame(work: () => void): void {
-  // A hidden page draws no frames; its events must not pile up for ever.
-  if (document.visibilityState === "hidden") setTimeout(work, 100);
-  else requestAnimationFrame(work);
+  const run = () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+    work();
+  };
+  const frame = requestAnimationFrame(run);
+  const timer = setTimeout(run, HIDDEN_MS);
 }
 
 export const StoreContext = createContext<Store | null>(null);

@@ -1,6 +1,6 @@
 /** What a tool call becomes, event by event. */
 import type {
-  PermissionRequest, ToolCall, ToolDelta, ToolExecutionEnd, ToolExecutionStart, ToolKind, ToolResultMessage,
+  PermissionRequest, ToolCall, ToolDelta, ToolDetails, ToolExecutionEnd, ToolExecutionStart, ToolKind, ToolResultMessage,
 } from "../../shared/wire";
 import { grow } from "./growing";
 import type { Channel, OutputPart, Tool, ToolState } from "./view";
@@ -73,7 +73,7 @@ export function ended(tool: Tool, event: ToolExecutionEnd): Tool {
   return resulted({ ...tool, durationMs: event.durationMs }, event.result);
 }
 
-/** With its result. What it printed stays where it was seen whole: it holds colours, which the result does not. */
+/** With its result. What it printed stays where it was seen whole; else the details have it where it has colours. */
 export function resulted(tool: Tool, result: ToolResultMessage): Tool {
   const whole = tool.output.every((part) => part.missed === 0 && part.channel !== "progress");
   return {
@@ -81,10 +81,16 @@ export function resulted(tool: Tool, result: ToolResultMessage): Tool {
     name: tool.name || result.toolName,
     result: result.content, resultId: result.messageId, isError: result.isError, details: result.details,
     durationMs: tool.durationMs ?? (result.details?.type === "command" ? result.details.durationMs : undefined),
-    output: whole ? tool.output : [],
+    output: whole && tool.output.length > 0 ? tool.output : printedOf(result.details),
     offsets: {},
     state: stateOf(result, tool.rejected),
   };
+}
+
+function printedOf(details: ToolDetails | undefined): readonly OutputPart[] {
+  if (details?.type !== "command" || !details.printed) return [];
+  const { printed, truncated, totalBytes } = details;
+  return [{ channel: "stdout", text: printed, missed: truncated ? Math.max(0, totalBytes - new TextEncoder().encode(printed).length) : 0 }];
 }
 
 /** The daemon tells by words what a call came to that did not run to its end (protocol, "Events"). */

@@ -99,7 +99,7 @@ function Line({ queued, index, count, idle, onEdit, onRemove, onRun, onMove }: L
         {idle && <button type="button" class="icon-button tiny" aria-label="Run now" title="Run now" onClick={onRun}><Icon name="play" /></button>}
         <button type="button" class="icon-button tiny wide-only" aria-label={`Edit ${words.slice(0, 40)}`} title="Edit" onClick={onEdit}><Icon name="edit" /></button>
         <button type="button" class="icon-button tiny wide-only" aria-label={`Remove ${words.slice(0, 40)}`} title="Remove" onClick={onRemove}><Icon name="trash" /></button>
-        <MenuButton class="icon-button tiny" label="More" align="end" items={items}><Icon name="ellipsis" /></MenuButton>
+        <MenuButton class="icon-button tiny" label={`More for ${words.slice(0, 40)}`} align="end" items={items}><Icon name="ellipsis" /></MenuButton>
       </span>
     </>
   );

@@ -33,6 +33,7 @@ export function Empty() {
         <span><kbd>@</kbd> adds files, the selection or problems</span>
         <span><kbd>/</kbd> runs a command</span>
         <span><kbd>↑</kbd> brings back the last prompt</span>
+        <span><kbd>Shift</kbd> held, files of the explorer can be dropped here</span>
       </p>
     </section>
   );

@@ -42,7 +42,7 @@ function news(before: readonly Entry[], after: readonly Entry[]): string[] {
 
 function wordsOf(entry: Entry, known: Entry | undefined): string | null {
   if (entry.type === "assistant" && entry.done && !(known?.type === "assistant" && known.done)) {
-    const text = entry.blocks.map((block) => (block.type === "text" ? block.text : "")).join(" ").replace(/```[^]*?```/g, "code").replace(/[*_`#|>]+/g, "").replace(/\s+/g, " ").trim();
+    const text = entry.blocks.map((block) => (block.type === "text" ? block.text.slice(0, 10 * LONGEST) : "")).join(" ").replace(/```[^]*?```/g, "code").replace(/[*_`#|>]+/g, "").replace(/\s+/g, " ").trim();
     const calls = entry.blocks.flatMap((block) => (block.type === "tool" ? [titleOf(block.tool)] : []));
     return [text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text, ...calls].filter(Boolean).join(". ") || null;
   }

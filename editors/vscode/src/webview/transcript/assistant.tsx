@@ -1,4 +1,5 @@
 /** What the model said: thoughts, Markdown and tool calls, in the order they came. */
+import { useState } from "preact/hooks";
 import { useStore } from "../model/store";
 import type { AssistantEntry, Block, ThinkingBlock } from "../model/view";
 import { Markdown } from "../markdown/markdown";
@@ -7,13 +8,20 @@ import { Icon } from "./icon";
 import { MessageActions } from "./actions";
 import { ToolCard } from "./tool";
 
+/** Of a message with very many parts its beginning and its end are in the page: so many of each. */
+const ENDS = 60;
+
 export function AssistantMessage({ entry, nested }: { entry: AssistantEntry; nested: boolean }) {
   const last = entry.blocks.length - 1;
+  const [all, setAll] = useState(false);
+  const hidden = all || entry.blocks.length <= 3 * ENDS ? 0 : entry.blocks.length - 2 * ENDS;
   return (
     <article class="message assistant" data-message-id={entry.id} data-role="assistant" aria-label="agentd">
-      {entry.blocks.map((block, index) => (
-        <BlockView key={index} block={block} entry={entry} index={index} open={!entry.done && index === last} />
-      ))}
+      {entry.blocks.map((block, index) => {
+        if (hidden > 0 && index === ENDS) return <button key="more" type="button" class="link" onClick={() => setAll(true)}>Show {hidden} more</button>;
+        if (hidden > 0 && index > ENDS && index < ENDS + hidden) return null;
+        return <BlockView key={index} block={block} entry={entry} index={index} open={!entry.done && index === last} />;
+      })}
       {entry.promptId === undefined && <Ending entry={entry} />}
       {!nested && entry.done && entry.blocks.some((block) => block.type === "text" && block.text.trim() !== "") && <MessageActions entry={entry} />}
     </article>

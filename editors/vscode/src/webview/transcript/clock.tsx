@@ -1,17 +1,18 @@
-/** Time that passes, drawn once a second (ten times while it is short) and only while it is looked at. */
+/** Time that passes, drawn once a second (ten times while it is short, unless nothing shall move) and only while it is looked at. */
 import { useEffect, useReducer } from "preact/hooks";
 import { useStore } from "../model/store";
 import { duration } from "./words";
 
 export function Elapsed({ since }: { since: string }) {
-  const { skew } = useStore();
+  const { skew, surroundings } = useStore();
+  const still = surroundings.value?.reduceMotion || matchMedia("(prefers-reduced-motion: reduce)").matches;
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   const passed = Math.max(0, Date.now() - skew() - Date.parse(since));
   useEffect(() => {
-    const timer = setTimeout(redraw, passed < 9_900 ? 100 : 1000 - (passed % 1000));
+    const timer = setTimeout(redraw, passed < 9_900 && !still ? 100 : 1000 - (passed % 1000));
     return () => clearTimeout(timer);
   });
-  return <span class="elapsed">{duration(passed)}</span>;
+  return <span class="elapsed">{duration(still ? passed - (passed % 1000) : passed)}</span>;
 }
 
 /** What is left of `delayMs` since then, in whole seconds. */

@@ -1,5 +1,6 @@
 /** Sub-agents, nested in the call that runs them: what each does now, and on request all it has done. */
 import { useComputed } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { useStore } from "../model/store";
 import type { SessionView, Tool } from "../model/view";
 import { Elapsed } from "./clock";
@@ -16,6 +17,7 @@ export function Tasks({ tool }: { tool: Tool }) {
     const all = Object.values(store.session.value?.children ?? {});
     return all.filter((child) => child.session.parent?.toolCallId === tool.id);
   }).value;
+  useKept(tool.id, children.length === 0 ? tool.result !== undefined : children.some((child) => child.hasMore || child.entries.length === 0));
   const steps = tool.output.filter((part) => part.channel === "progress");
   return (
     <div class="tasks">
@@ -28,14 +30,24 @@ export function Tasks({ tool }: { tool: Tool }) {
   );
 }
 
+/** Reads what is kept of the sub-agents, once each time it turns out to be missing. Where it cannot be had, their results tell. */
+function useKept(toolCallId: string, missing: boolean): void {
+  const store = useStore();
+  useEffect(() => {
+    if (missing) store.children(toolCallId).catch(() => undefined);
+  }, [store, toolCallId, missing]);
+}
+
 function Child({ view }: { view: SessionView }) {
   const [open, toggle] = useFold(view.session.sessionId, false);
   const end = view.entries.findLast((entry) => entry.type === "run");
-  const failed = end !== undefined && end.stopReason !== "stop";
-  const state = view.state !== "idle" ? "loading" : failed ? "error" : end ? "check" : "circle-large";
-  const label = view.state === "waiting" ? "waiting for your answer" : view.state === "running" ? "running" : failed ? end.stopReason : "done";
+  // Of one that was read and not seen, the last words tell how it ended.
+  const ended = end?.stopReason ?? view.entries.findLast((entry) => entry.type === "assistant")?.stopReason;
+  const failed = ended !== undefined && ended !== "stop";
+  const state = view.state !== "idle" ? "loading" : failed ? "error" : ended ? "check" : "circle-large";
+  const label = view.state === "waiting" ? "waiting for your answer" : view.state === "running" ? "running" : failed ? ended : "done";
   return (
-    <div class={`task${view.state !== "idle" || !end ? "" : failed ? " is-failed" : " is-done"}`} role="group" aria-label={`Sub-agent ${view.session.title}, ${label}`}>
+    <div class={`task${view.state !== "idle" || !ended ? "" : failed ? " is-failed" : " is-done"}`} role="group" aria-label={`Sub-agent ${view.session.title}, ${label}`}>
       <button type="button" class="tool-bar tool-main" aria-expanded={open} onClick={toggle}>
         <Icon name={open ? "chevron-down" : "chevron-right"} />
         <span class="tool-title">{view.session.title || "Sub-agent"}</span>

@@ -30,9 +30,12 @@ function subjectOf(tool: Tool): string | null {
   return null;
 }
 
+/** What a title needs stands at the beginning; the text of a file that is written may be long. */
+const LOOKED_AT = 4_000;
+
 /** A string of an object whose JSON is still being written. */
 function partly(name: string, json: string): string | null {
-  const found = new RegExp(`"${name}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*)("?)`).exec(json);
+  const found = new RegExp(`"${name}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*)("?)`).exec(json.slice(0, LOOKED_AT));
   if (!found) return null;
   try {
     return JSON.parse(`${found[1]!}"`) as string;

@@ -9,6 +9,9 @@ import { Picture } from "./tool-body";
 import { fileName } from "./words";
 
 const LONG = 1_200;
+/** So much of it is in the page while it is cut; and never more than the second. */
+const CUT = 4_000;
+const MOST = 1 << 20;
 
 export function UserMessage({ entry, nested }: { entry: UserEntry; nested: boolean }) {
   const texts = entry.content.filter((block) => block.type === "text" || block.type === "command");
@@ -35,7 +38,7 @@ function Said({ id, text }: { id: string; text: string }) {
   if (text === "") return null;
   return (
     <>
-      <div class={`said${long && !open ? " cut" : ""}`}>{text}</div>
+      <div class={`said${long && !open ? " cut" : ""}`}>{long && !open ? text.slice(0, CUT) : text.length > MOST ? `${text.slice(0, MOST)}…` : text}</div>
       {long && <button type="button" class="link" aria-expanded={open} onClick={toggle}>{open ? "Show less" : "Show all"}</button>}
     </>
   );
