@@ -62,6 +62,13 @@ class Window {
     this.tell(promptId, { type: "agent_end" });
   }
 
+  /** As `ends`, until what the prompt came to is known. */
+  async hasEnded(promptId: string): Promise<void> {
+    const known = new Promise<void>((resolve) => this.tracks.onDidChange(resolve));
+    this.ends(promptId);
+    await known;
+  }
+
   toolEnds(promptId: string, before: string, after: string, action = "changed"): void {
     const file = { uri: URI, action, patch: patchOf(before, after), additions: 1, deletions: 1 };
     this.tell(promptId, { type: "tool_execution_end", result: { isError: false, details: { type: "edit", files: [file] } } });
@@ -369,4 +376,69 @@ test("line ends are no change, whichever a text has", async () => {
   window.begins("p");
   window.ends("p");
   expect(await window.offered(new Document(URI, "1\r\nTWO\r\n3\r\n"))).toEqual([["2\n", "TWO\r\n", false]]);
+});
+
+test("what the user made of the agent's line stays shared when a later prompt has changed the file on disk", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  document.types("THREE", "mine");
+  await window.offered(document);
+  document.close();
+  const before = document.getText();
+  const after = before.replace("7", "7\nEIGHT");
+  window.prompts.set("q", [before, after]);
+  window.begins("q");
+  window.toolEnds("q", before, after);
+  await window.hasEnded("q");
+  expect(await window.offered(new Document(URI, after))).toEqual([["3\n", "mine\n", true], ["6\n", "SIX\n", false], ["", "EIGHT\n", false]]);
+});
+
+test("what is changed on disk before a later prompt changes the file there is not the agent's", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  await window.offered(document);
+  document.close();
+  const before = document.getText().replace("1", "by git");
+  const after = before.replace("7", "7\nEIGHT");
+  window.prompts.set("q", [before, after]);
+  window.begins("q");
+  window.toolEnds("q", before, after);
+  await window.hasEnded("q");
+  expect(await window.offered(new Document(URI, after))).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false], ["", "EIGHT\n", false]]);
+});
+
+test("what is accepted while the prompt that changed the file on disk still runs stays accepted", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  await window.offered(document);
+  document.close();
+  const before = document.getText();
+  const after = before.replace("1", "ONE");
+  window.prompts.set("q", [before, after]);
+  window.begins("q");
+  window.toolEnds("q", before, after);
+  const again = new Document(URI, after);
+  await window.accepts(again, 0);
+  await window.hasEnded("q");
+  expect(await window.offered(again)).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false]]);
+});
+
+test("what a prompt did that came to nothing says nothing of the next one", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  const before = document.getText();
+  window.begins("q");
+  await window.edits("q", document, before.replace("1", "ONE"));
+  await window.edits("q", document, before);
+  window.tell("q", { type: "agent_end" });
+  document.types("5\n", "five\n");
+  await window.offered(document);
+  document.close();
+  const typed = document.getText();
+  const after = typed.replace("7", "7\nEIGHT");
+  window.prompts.set("r", [typed, after]);
+  window.begins("r");
+  window.toolEnds("r", typed, after);
+  await window.hasEnded("r");
+  expect(await window.offered(new Document(URI, after))).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false], ["", "EIGHT\n", false]]);
 });

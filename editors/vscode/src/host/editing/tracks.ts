@@ -5,16 +5,17 @@
  * was there before this window looked is made of what the daemon keeps of each prompt. What another program or a command
  * writes under an open document is the agent's while a prompt runs, as it is for the daemon, and else the user's.
  */
-import { applyPatch } from "diff";
 import * as vscode from "vscode";
 import type { ApplyWorkspaceEditParams } from "vscode-languageclient/node";
 import type { EventNotification, FileChange, SessionDiffResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
 import { accepting, placesOf, withAgent, withUser, type Place, type Track } from "./attribution";
 import type { Changes } from "./changes";
-import { withLineEnds, type Hunk } from "./hunks";
+import { applied, edited, plain } from "./edits";
+import type { Hunk } from "./hunks";
 import type { Originals } from "./originals";
 import { patchOf } from "./patches";
+import { Runs, type Run } from "./runs";
 import type { Kept, TrackStore } from "./trackStore";
 import { keyOf } from "./uris";
 
@@ -44,22 +45,6 @@ interface Touched {
   isNoted: boolean;
 }
 
-const plain = (text: string): string => withLineEnds(text, "\n");
-
-/** The text that an edit makes of a document; undefined where it is for another version of it. */
-function edited(document: vscode.TextDocument, change: DocumentEdit): string | undefined {
-  if (change.textDocument.version !== null && change.textDocument.version !== document.version) return undefined;
-  const at = (place: { line: number; character: number }) => document.offsetAt(new vscode.Position(place.line, place.character));
-  const text = document.getText();
-  const edits = change.edits.flatMap((each) => ("range" in each && "newText" in each
-    ? [{ from: at(each.range.start), to: at(each.range.end), text: each.newText }] : []));
-  const [parts, end] = edits.sort((one, other) => one.from - other.from).reduce<[string[], number]>(
-    ([made, last], each) => [[...made, text.slice(last, each.from), each.text], each.to], [[], 0]);
-  return plain([...parts, text.slice(end)].join(""));
-}
-
-type DocumentEdit = Extract<NonNullable<ApplyWorkspaceEditParams["edit"]["documentChanges"]>[number], { textDocument: object }>;
-
 export class Tracks implements vscode.Disposable {
   /** The text of documents that have a track, as it was last. */
   private readonly texts = new Map<string, string>();
@@ -67,9 +52,7 @@ export class Tracks implements vscode.Disposable {
   private readonly movedByAgent = new Set<string>();
   private readonly coming = new Map<string, { before: string; after: string }>();
   private readonly touched = new Map<string, Touched>();
-  /** The text behind the agent's last edit in a run. */
-  private readonly lasts = new Map<string, string>();
-  private readonly running = new Set<string>();
+  private readonly runs = new Runs();
   /** Files of which the daemon is asked what a run came to: what changes on disk meanwhile is of that run. */
   private readonly awaited = new Set<string>();
   private readonly building = new Map<string, Promise<Kept | undefined>>();
@@ -105,7 +88,7 @@ export class Tracks implements vscode.Disposable {
 
   /** The daemon has ended, and with it all that ran. */
   reset(): void {
-    this.running.clear();
+    this.runs.clear();
     this.touched.clear();
   }
 
@@ -135,6 +118,8 @@ export class Tracks implements vscode.Disposable {
     if (!track) return;
     const now = plain(document.getText());
     this.put({ ...track, ...accepting(track, now, place), isAccepted: true });
+    this.count(track.uri);
+    this.runs.cut(track.uri);
     void this.store.keep(); // the window may be gone in a moment
     this.settle(document);
   }
@@ -182,7 +167,7 @@ export class Tracks implements vscode.Disposable {
   /** An event of a session, which `changes` has noted already. */
   note(notification: EventNotification): void {
     const { sessionId, promptId, seq, event } = notification;
-    if (event.type === "agent_start") this.running.add(sessionId);
+    if (event.type === "agent_start") this.runs.begin(sessionId, promptId);
     else if (event.type === "agent_end") this.ended(sessionId);
     else if (event.type === "tool_execution_end" && event.result.details?.type === "edit" && !event.result.isError) {
       for (const file of event.result.details.files) this.toolEnded(sessionId, seq, file);
@@ -205,15 +190,15 @@ export class Tracks implements vscode.Disposable {
     } else if (track) {
       // Nobody types a text that is the one on disk: it was read from there.
       const isRead = !document.isDirty && reason === undefined;
-      if (isRead && (this.running.size > 0 || this.awaited.has(uri))) this.byCommand(track, now);
+      if (isRead && (this.runs.isAny || this.awaited.has(uri))) this.byCommand(track, now);
       else this.lookSoon(document);
     }
     if (this.store.get(uri)) this.texts.set(uri, now);
   }
 
   private ended(sessionId: string): void {
-    this.running.delete(sessionId);
-    if (this.running.size === 0) this.movedByAgent.clear();
+    this.runs.end(sessionId);
+    if (!this.runs.isAny) this.movedByAgent.clear();
   }
 
   private moved(from: string, to: string): void {
@@ -229,7 +214,7 @@ export class Tracks implements vscode.Disposable {
   private byAgent(uri: string, before: string, after: string): void {
     const track = this.store.get(uri);
     this.count(uri);
-    this.lasts.set(uri, after);
+    this.runs.of(uri, track).last = after;
     if (this.touched.get(uri) === undefined) this.touched.set(uri, { before: track, isNoted: true });
     if (track && !track.isSettled) this.put({ ...track, ...withAgent(track, before, after) });
     else if (this.changes.open(uri) || before.length > MAX_LENGTH) this.touched.set(uri, { before: track, isNoted: false });
@@ -238,7 +223,7 @@ export class Tracks implements vscode.Disposable {
 
   private byCommand(track: Kept, now: string): void {
     this.count(track.uri);
-    this.lasts.set(track.uri, now);
+    this.runs.of(track.uri, track).last = now;
     this.put({ ...track, ...withAgent(track, this.texts.get(track.uri) ?? track.seen, now) });
   }
 
@@ -249,6 +234,7 @@ export class Tracks implements vscode.Disposable {
     this.count(uri);
     const track = this.store.get(uri);
     if (!track || (seq !== undefined && seq <= (track.seqs[sessionId] ?? 0))) return;
+    this.runs.of(uri, this.startOf(sessionId, track)).sessionId = sessionId;
     const seqs = seq === undefined ? track.seqs : { ...track.seqs, [sessionId]: seq };
     if (touched?.isNoted) {
       this.put({ ...track, ...this.ownerOf(track), isSettled: false, seqs });
@@ -262,17 +248,17 @@ export class Tracks implements vscode.Disposable {
   /** What commands did to a file shows in what the run came to: it is in no tool's result. */
   private async runEnded(sessionId: string, promptId: string, uri: string): Promise<void> {
     const track = this.store.get(uri);
-    const last = this.lasts.get(uri);
-    this.lasts.delete(uri);
-    this.count(uri);
+    const run = this.runs.take(uri) ?? { start: track && this.startOf(sessionId, track) };
+    const count = this.count(uri);
     if (!track) return;
     this.awaited.add(uri);
     try {
       const [before, after] = await this.sides(sessionId, promptId, uri);
       const now = this.store.get(uri);
       if (!now || after === undefined || before === undefined) return;
-      const from = last ?? now.seen;
-      if (from !== after) this.put({ ...now, ...withAgent(now, from, after) });
+      // Of a file that was not open all is known anew, but for what has happened to it since.
+      if (run.last === undefined && count !== this.counts.get(uri)) return;
+      this.put({ ...now, ...cameTo(run, now, before ?? "", after) });
     } catch (error) {
       this.log(`What the prompt came to in ${uri} is not known: ${String(error)}`);
       this.drop(uri);
@@ -280,13 +266,14 @@ export class Tracks implements vscode.Disposable {
       this.awaited.delete(uri);
     }
     const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
-    if (document && last !== undefined) this.lookSoon(document); // the user may have undone it meanwhile
+    if (document && run.last !== undefined) this.lookSoon(document); // the user may have undone it meanwhile
     this.changed.fire();
   }
 
   private rewound(uri: string, mayComeBack: boolean): void {
     const touched = this.touched.get(uri);
     this.touched.delete(uri);
+    this.runs.take(uri);
     this.count(uri);
     const track = this.store.get(uri);
     const open = this.changes.open(uri);
@@ -313,7 +300,8 @@ export class Tracks implements vscode.Disposable {
     for (let tries = 0; ; tries++) {
       const count = this.counts.get(uri);
       let [track, isNew, isSure] = [undefined as Track | undefined, false, true];
-      for (const each of this.changes.openPrompts(sessionId, promptId, uri)) {
+      const prompts = this.changes.openPrompts(sessionId, promptId, uri);
+      for (const each of prompts) {
         const [before, after] = await this.sides(sessionId, each, uri);
         if (track === undefined) [track, isNew] = [{ base: before ?? "", seen: after ?? before ?? "" }, before === null];
         else if (after !== undefined && before !== undefined) track = withAgent(track, before ?? "", after);
@@ -322,6 +310,8 @@ export class Tracks implements vscode.Disposable {
       if (!track) return undefined;
       if (count !== this.counts.get(uri) && tries < MAX_TRIES) continue;
       if (!isSure) track = { ...track, seen: plain(document.getText()) };
+      this.count(uri);
+      this.runs.cut(uri, this.runs.isIn(sessionId, prompts));
       return this.put({ uri, sessionId, promptId, isNew, isSure, isAccepted: false, isSettled: false, seqs: {}, ...track });
     }
   }
@@ -352,11 +342,19 @@ export class Tracks implements vscode.Disposable {
   private drop(uri: string): void {
     this.store.delete(uri);
     this.texts.delete(uri);
+    this.runs.take(uri);
     this.changed.fire();
   }
 
-  private count(uri: string): void {
-    this.counts.set(uri, (this.counts.get(uri) ?? 0) + 1);
+  private count(uri: string): number {
+    const count = (this.counts.get(uri) ?? 0) + 1;
+    this.counts.set(uri, count);
+    return count;
+  }
+
+  /** The track before the run that a session is in; where this did not hear of its beginning, some of it may be in it. */
+  private startOf(sessionId: string, track: Kept): Kept | undefined {
+    return this.runs.has(sessionId) ? track : undefined;
   }
 
   private lookSoon(document: vscode.TextDocument): void {
@@ -382,10 +380,9 @@ export class Tracks implements vscode.Disposable {
   }
 }
 
-function applied(text: string, patch: string): string | false {
-  try {
-    return applyPatch(text, plain(patch), { fuzzFactor: 0 });
-  } catch {
-    return false;
-  }
+/** A track once a run is over that made `after` of what was `before` it. */
+function cameTo(run: Run, track: Track, before: string, after: string): Track {
+  if (run.last === undefined && run.start) return withAgent(run.start, before, after);
+  const from = run.last ?? track.seen;
+  return from === after ? track : withAgent(track, from, after);
 }
