@@ -27,7 +27,7 @@ class Window {
   readonly review: Review;
   /** Before and after each prompt, as the daemon keeps it. */
   readonly prompts = new Map<string, [string | null, string | null]>();
-  private seq = 0;
+  private readonly seqs = new Map<string, number>();
 
   constructor(private readonly disk: { folder: string; kept: unknown[] }) {
     const kept = { get: () => disk.kept, update: async (_: string, value: unknown[]) => void (disk.kept = value) };
@@ -47,8 +47,10 @@ class Window {
     return { patch, files: [{ uri: URI, action: "changed", additions: 1, deletions: 1 }] };
   }
 
-  tell(promptId: string | undefined, event: object): void {
-    const notification = { sessionId: "s", promptId, seq: ++this.seq, time: "", event } as never;
+  tell(promptId: string | undefined, event: object, sessionId = "s"): void {
+    const seq = (this.seqs.get(sessionId) ?? 0) + 1;
+    this.seqs.set(sessionId, seq);
+    const notification = { sessionId, promptId, seq, time: "", event } as never;
     this.changes.note(notification);
     this.tracks.note(notification);
   }
@@ -69,9 +71,9 @@ class Window {
     await known;
   }
 
-  toolEnds(promptId: string, before: string, after: string, action = "changed"): void {
-    const file = { uri: URI, action, patch: patchOf(before, after), additions: 1, deletions: 1 };
-    this.tell(promptId, { type: "tool_execution_end", result: { isError: false, details: { type: "edit", files: [file] } } });
+  toolEnds(promptId: string, before: string, after: string, sessionId?: string): void {
+    const file = { uri: URI, action: "changed", patch: patchOf(before, after), additions: 1, deletions: 1 };
+    this.tell(promptId, { type: "tool_execution_end", result: { isError: false, details: { type: "edit", files: [file] } } }, sessionId);
   }
 
   /** The daemon has VS Code edit an open document, whole lines by whole lines. */
@@ -81,11 +83,11 @@ class Window {
     await this.tracks.applying({ edit } as never, async () => document.becomes(after, true));
   }
 
-  async edits(promptId: string, document: Document, after: string): Promise<void> {
+  async edits(promptId: string, document: Document, after: string, sessionId?: string): Promise<void> {
     const before = document.getText();
     this.prompts.set(promptId, [this.prompts.get(promptId)?.[0] ?? before, after]);
     await this.applies(document, after);
-    this.toolEnds(promptId, before, after);
+    this.toolEnds(promptId, before, after, sessionId);
   }
 
   /** What is offered: what stood at each place, what stands there, and whether others changed it as well. */
@@ -101,8 +103,8 @@ class Window {
     this.tracks.accept(document as never, (await this.tracks.of(document as never))!.places[number]!);
   }
 
-  states(): string[] {
-    return this.changes.of("s").map((each) => each.state);
+  states(sessionId = "s"): string[] {
+    return this.changes.of(sessionId).map((each) => each.state);
   }
 
   async close(): Promise<void> {
@@ -331,16 +333,37 @@ test("an accepted file does not come back, whatever is undone", async () => {
   expect(window.states()).toEqual(["accepted"]);
 });
 
-test("two sessions' edits of one file are both offered", async () => {
+/** A document of which the session `other` has changed a line, too, while both run. */
+async function editedByTwo(): Promise<{ window: Window; document: Document }> {
   const { window, document } = await edited();
-  const before = document.getText();
-  await window.applies(document, before.replace("1", "ONE"));
-  const file = { uri: URI, action: "changed", patch: patchOf(before, document.getText()), additions: 1, deletions: 1 };
-  const event = { type: "tool_execution_end", result: { isError: false, details: { type: "edit", files: [file] } } };
-  const other = { sessionId: "other", promptId: "o", seq: 9, time: "", event } as never;
-  window.changes.note(other);
-  window.tracks.note(other);
+  window.tell("o", { type: "agent_start" }, "other");
+  await window.edits("o", document, document.getText().replace("1", "ONE"), "other");
+  return { window, document };
+}
+
+test("two sessions' edits of one file are both offered, whatever is heard of which of them, and an accepted place stays so", async () => {
+  const { window, document } = await editedByTwo();
   expect((await window.offered(document))?.map(([, now]) => now)).toEqual(["ONE\n", "THREE\n", "SIX\n"]);
+  await window.accepts(document, 1);
+  for (const [sessionId, promptId] of [["s", "p"], ["other", "o"], ["s", "p"]] as const) {
+    window.tell(promptId, { type: "turn_end" }, sessionId);
+    expect((await window.offered(document))?.map(([, now]) => now)).toEqual(["ONE\n", "SIX\n"]);
+  }
+  await window.edits("p", document, document.getText().replace("5", "FIVE"));
+  expect((await window.offered(document))?.map(([, now]) => now)).toEqual(["ONE\n", "FIVE\nSIX\n"]);
+});
+
+test("of two sessions the one that ends first does not take the other one's edit for the user's", async () => {
+  const { window, document } = await editedByTwo();
+  await window.hasEnded("p");
+  expect(await window.offered(document)).toEqual([["1\n", "ONE\n", false], ["3\n", "THREE\n", false], ["6\n", "SIX\n", false]]);
+});
+
+test("with its last place a file is decided for both sessions that changed it", async () => {
+  const { window, document } = await editedByTwo();
+  for (let places = 3; places > 0; places--) await window.accepts(document, 0);
+  expect(await window.offered(document)).toBeUndefined();
+  expect([window.states(), window.states("other")]).toEqual([["accepted"], ["accepted"]]);
 });
 
 test("a file that the user moves takes what is offered in it along, under the name that the daemon knows", async () => {

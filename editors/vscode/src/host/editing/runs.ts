@@ -20,6 +20,10 @@ export class Runs {
     return this.running.size > 0;
   }
 
+  get isOne(): boolean {
+    return this.running.size === 1;
+  }
+
   has(sessionId: string): boolean {
     return this.running.has(sessionId);
   }
@@ -50,6 +54,10 @@ export class Runs {
     const run = this.files.get(uri) ?? { start };
     this.files.set(uri, run);
     return run;
+  }
+
+  get(uri: string): Run | undefined {
+    return this.files.get(uri);
   }
 
   take(uri: string): Run | undefined {

@@ -98,10 +98,10 @@ export class Tracks implements vscode.Disposable {
   async of(document: vscode.TextDocument): Promise<Reviewed | undefined> {
     await this.store.loaded;
     const uri = document.uri.toString();
-    const open = this.changes.open(uri);
+    let track = this.store.get(uri);
+    const open = this.changes.open(uri, track?.sessionId);
     if (!open) return undefined;
     const isOf = (track: Kept | undefined): track is Kept => track?.sessionId === open.sessionId && track.promptId === open.promptId;
-    let track = this.store.get(uri);
     if (track && track.sessionId === undefined) track = this.put({ ...track, sessionId: open.sessionId, promptId: open.promptId });
     if (!isOf(track)) track = await this.build(uri, open, document);
     const now = plain(document.getText()); // as it is when all else is known: what is done with the places is done to it
@@ -135,7 +135,7 @@ export class Tracks implements vscode.Disposable {
     if (isOpen === !track.isSettled) return;
     this.put({ ...track, isSettled: !isOpen });
     if (isOpen) this.changes.reopen(track.sessionId, track.promptId, uri);
-    else this.changes.settle(track.sessionId, uri, track.isAccepted ? "accepted" : "reverted");
+    else this.changes.settle(this.sessionsOf(track), uri, track.isAccepted ? "accepted" : "reverted");
   }
 
   forget(sessionId: string): void {
@@ -237,7 +237,7 @@ export class Tracks implements vscode.Disposable {
     this.runs.of(uri, this.startOf(sessionId, track)).sessionId = sessionId;
     const seqs = seq === undefined ? track.seqs : { ...track.seqs, [sessionId]: seq };
     if (touched?.isNoted) {
-      this.put({ ...track, ...this.ownerOf(track), isSettled: false, seqs });
+      this.put({ ...track, ...this.ownerOf(track, sessionId), isSettled: false, seqs });
       return;
     }
     const seen = touched || track.isSettled || file.action !== "changed" ? false : applied(track.seen, file.patch);
@@ -248,9 +248,20 @@ export class Tracks implements vscode.Disposable {
   /** What commands did to a file shows in what the run came to: it is in no tool's result. */
   private async runEnded(sessionId: string, promptId: string, uri: string): Promise<void> {
     const track = this.store.get(uri);
-    const run = this.runs.take(uri) ?? { start: track && this.startOf(sessionId, track) };
-    const count = this.count(uri);
-    if (!track) return;
+    this.count(uri);
+    let isLast = false;
+    if (track && !this.isOfAnother(uri, sessionId)) {
+      const run = this.runs.take(uri) ?? { start: this.startOf(sessionId, track) };
+      isLast = run.last !== undefined;
+      await this.correct(sessionId, promptId, uri, run);
+    }
+    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+    if (document && isLast) this.lookSoon(document); // the user may have undone it meanwhile
+    this.changed.fire();
+  }
+
+  private async correct(sessionId: string, promptId: string, uri: string, run: Run): Promise<void> {
+    const count = this.counts.get(uri);
     this.awaited.add(uri);
     try {
       const [before, after] = await this.sides(sessionId, promptId, uri);
@@ -265,9 +276,19 @@ export class Tracks implements vscode.Disposable {
     } finally {
       this.awaited.delete(uri);
     }
-    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
-    if (document && run.last !== undefined) this.lookSoon(document); // the user may have undone it meanwhile
-    this.changed.fire();
+  }
+
+  /** Whether another session edited a file last: its edit is in the track, and in nothing that the daemon tells of this one. */
+  private isOfAnother(uri: string, sessionId: string): boolean {
+    if (this.touched.has(uri) && !this.runs.isOne) return true;
+    const last = this.runs.get(uri)?.sessionId;
+    return last !== undefined && this.changes.rootOf(last) !== sessionId;
+  }
+
+  /** The sessions that a track knows of. */
+  private sessionsOf(track: Kept): string[] {
+    const known = Object.keys(track.seqs).map((each) => this.changes.rootOf(each));
+    return [...new Set(track.sessionId === undefined ? known : [track.sessionId, ...known])];
   }
 
   private rewound(uri: string, mayComeBack: boolean): void {
@@ -330,8 +351,8 @@ export class Tracks implements vscode.Disposable {
     return [before, after === false ? undefined : after];
   }
 
-  private ownerOf(track: Kept): { sessionId?: string; promptId?: string } {
-    const open = track.sessionId === undefined ? this.changes.open(track.uri) : undefined;
+  private ownerOf(track: Kept, sessionId: string): { sessionId?: string; promptId?: string } {
+    const open = track.sessionId === undefined ? this.changes.open(track.uri, this.changes.rootOf(sessionId)) : undefined;
     return open ? { sessionId: open.sessionId, promptId: open.promptId } : {};
   }
 
@@ -346,10 +367,8 @@ export class Tracks implements vscode.Disposable {
     this.changed.fire();
   }
 
-  private count(uri: string): number {
-    const count = (this.counts.get(uri) ?? 0) + 1;
-    this.counts.set(uri, count);
-    return count;
+  private count(uri: string): void {
+    this.counts.set(uri, (this.counts.get(uri) ?? 0) + 1);
   }
 
   /** The track before the run that a session is in; where this did not hear of its beginning, some of it may be in it. */
