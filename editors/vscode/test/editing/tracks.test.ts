@@ -465,3 +465,18 @@ test("what a prompt did that came to nothing says nothing of the next one", asyn
   await window.hasEnded("r");
   expect(await window.offered(new Document(URI, after))).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false], ["", "EIGHT\n", false]]);
 });
+
+test("what the user writes where the agent's change was taken back is not the agent's, until an undo brings that back", async () => {
+  const { window, document } = await edited();
+  window.ends("p");
+  const after = document.getText();
+  document.types("THREE", "3");
+  document.types("SIX", "6");
+  await vi.waitFor(() => expect(window.states()).toEqual(["reverted"]));
+  document.types("3", "mine");
+  await new Promise((done) => setTimeout(done, 250)); // as long as a look would take, twice
+  expect(window.states()).toEqual(["reverted"]);
+  expect(await window.offered(document)).toBeUndefined();
+  document.undoes(after);
+  await vi.waitFor(() => expect(window.states()).toEqual(["open"]));
+});

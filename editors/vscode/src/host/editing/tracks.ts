@@ -131,7 +131,8 @@ export class Tracks implements vscode.Disposable {
     if (track?.sessionId === undefined || track.promptId === undefined || this.awaited.has(uri)) return;
     const now = plain(document.getText());
     if (now.length > MAX_LENGTH) return;
-    const isOpen = placesOf(withUser(track, now), now).length > 0;
+    // What the user writes where all is settled is no reason to decide again; the agent's own text, brought back, is.
+    const isOpen = placesOf(withUser(track, now), now).some((each) => !track.isSettled || !each.isShared);
     if (isOpen === !track.isSettled) return;
     this.put({ ...track, isSettled: !isOpen });
     if (isOpen) this.changes.reopen(track.sessionId, track.promptId, uri);
