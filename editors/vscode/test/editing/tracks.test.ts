@@ -480,3 +480,22 @@ test("what the user writes where the agent's change was taken back is not the ag
   document.undoes(after);
   await vi.waitFor(() => expect(window.states()).toEqual(["open"]));
 });
+
+test("a file is accepted with what all prompts did to it", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  window.begins("q");
+  await window.edits("q", document, document.getText().replace("1", "ONE"));
+  await window.hasEnded("q");
+  await window.accepts(document, 0);
+  expect((await window.offered(document))?.length).toBe(2);
+  window.changes.accept({ sessionId: "s", promptId: "p", uri: URI });
+  expect(window.states()).toEqual(["accepted", "accepted"]);
+  expect(await window.offered(document)).toBeUndefined();
+});
+
+test("a file is accepted for both sessions that changed it, where both are offered", async () => {
+  const { window, document } = await editedByTwo();
+  window.tracks.acceptFile((await window.tracks.of(document as never))!);
+  expect([window.states(), window.states("other")]).toEqual([["accepted"], ["accepted"]]);
+});

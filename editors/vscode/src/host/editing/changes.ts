@@ -138,7 +138,9 @@ export class Changes implements vscode.Disposable {
     this.changed.fire(sessionId);
   }
 
+  /** Accepts a file with all that the session did to it, or all files of a prompt. */
   accept({ sessionId, promptId, uri }: Params<"accept">): void {
+    if (uri !== undefined) return this.settle([sessionId], this.placeNow(uri), "accepted");
     this.update(sessionId, (record) => said(record, promptId, uri, "accepted"));
     this.keep(); // the window may be gone in a moment
   }

@@ -124,6 +124,13 @@ export class Tracks implements vscode.Disposable {
     this.settle(document);
   }
 
+  /** Accepts all that is offered in a file. `uri`: what the daemon calls it. */
+  acceptFile({ sessionId, uri }: { sessionId: string; uri: string }): void {
+    const place = keyOf(this.changes.placeNow(uri));
+    const track = this.store.get(place);
+    this.changes.settle([sessionId, ...(track ? this.sessionsOf(track) : [])], place, "accepted");
+  }
+
   /** Says of a file whose places are all decided that it is, and of one that has some again that it is open. */
   settle(document: vscode.TextDocument): void {
     const uri = document.uri.toString();
