@@ -273,6 +273,7 @@ test("what a command writes under an open document while a prompt runs is the ag
 
 test("what a command wrote at last is the agent's, though the editor reads it when the run is over", async () => {
   const { window, document } = await edited();
+  await document.save();
   const after = document.getText().replace("1", "by the command");
   window.prompts.set("p", [BEFORE, after]);
   window.ends("p");
@@ -498,4 +499,13 @@ test("a file is accepted for both sessions that changed it, where both are offer
   const { window, document } = await editedByTwo();
   window.tracks.acceptFile((await window.tracks.of(document as never))!);
   expect([window.states(), window.states("other")]).toEqual([["accepted"], ["accepted"]]);
+});
+
+test("an edit in the editor stays offered where a command wrote the file on disk under it", async () => {
+  const { window, document } = await edited();
+  window.prompts.set("p", [BEFORE, BEFORE.replace("1", "by the command")]);
+  await window.hasEnded("p");
+  expect(await window.offered(document)).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false]]);
+  await new Promise((done) => setTimeout(done, 250)); // as long as a look would take, twice
+  expect(window.states()).toEqual(["open"]);
 });

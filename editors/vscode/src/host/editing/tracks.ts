@@ -159,7 +159,7 @@ export class Tracks implements vscode.Disposable {
       if ("kind" in change && change.kind === "rename") this.movedByAgent.add(keyOf(change.newUri));
       if (!("textDocument" in change)) continue;
       const uri = keyOf(change.textDocument.uri);
-      const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+      const document = documentOf(uri);
       const after = document && edited(document, change);
       if (!document || after === undefined) continue;
       this.coming.set(uri, { before: plain(document.getText()), after });
@@ -263,7 +263,7 @@ export class Tracks implements vscode.Disposable {
       isLast = run.last !== undefined;
       await this.correct(sessionId, promptId, uri, run);
     }
-    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+    const document = documentOf(uri);
     if (document && isLast) this.lookSoon(document); // the user may have undone it meanwhile
     this.changed.fire();
   }
@@ -275,6 +275,9 @@ export class Tracks implements vscode.Disposable {
       const [before, after] = await this.sides(sessionId, promptId, uri);
       const now = this.store.get(uri);
       if (!now || after === undefined || before === undefined) return;
+      // What is in the editor alone is in nothing that the disk holds.
+      const document = documentOf(uri);
+      if (document?.isDirty && plain(document.getText()) !== after) return;
       // Of a file that was not open all is known anew, but for what has happened to it since.
       if (run.last === undefined && count !== this.counts.get(uri)) return;
       this.put({ ...now, ...cameTo(run, now, before ?? "", after) });
@@ -405,6 +408,10 @@ export class Tracks implements vscode.Disposable {
       if (track.sessionId === sessionId && !track.isSettled && !this.changes.open(track.uri)) this.drop(track.uri);
     }
   }
+}
+
+function documentOf(uri: string): vscode.TextDocument | undefined {
+  return vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
 }
 
 /** A track once a run is over that made `after` of what was `before` it. */
