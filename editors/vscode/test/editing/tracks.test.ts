@@ -509,3 +509,17 @@ test("an edit in the editor stays offered where a command wrote the file on disk
   await new Promise((done) => setTimeout(done, 250)); // as long as a look would take, twice
   expect(window.states()).toEqual(["open"]);
 });
+
+test("a file whose last place is accepted while its prompt ends leaves the list", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  await window.accepts(document, 0);
+  document.close();
+  window.begins("q");
+  window.toolEnds("q", document.getText(), document.getText());
+  const again = new Document(URI, document.getText());
+  window.prompts.set("q", [document.getText(), document.getText()]);
+  window.ends("q");
+  await window.accepts(again, 0);
+  await vi.waitFor(() => expect(window.states()).toEqual(["accepted", "accepted"]));
+});

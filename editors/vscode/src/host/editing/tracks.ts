@@ -257,14 +257,12 @@ export class Tracks implements vscode.Disposable {
   private async runEnded(sessionId: string, promptId: string, uri: string): Promise<void> {
     const track = this.store.get(uri);
     this.count(uri);
-    let isLast = false;
     if (track && !this.isOfAnother(uri, sessionId)) {
       const run = this.runs.take(uri) ?? { start: this.startOf(sessionId, track) };
-      isLast = run.last !== undefined;
       await this.correct(sessionId, promptId, uri, run);
     }
     const document = documentOf(uri);
-    if (document && isLast) this.lookSoon(document); // the user may have undone it meanwhile
+    if (document) this.lookSoon(document); // the user may have decided all of it meanwhile
     this.changed.fire();
   }
 
