@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, readdirSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTwoFilesPatch } from "diff";
@@ -204,7 +204,6 @@ test("what is kept is for the user's eyes alone, and a file that is no good is l
   await window.close();
   const [name] = readdirSync(disk.folder);
   expect(statSync(join(disk.folder, name!)).mode & 0o777).toBe(0o600);
-  const { writeFileSync } = await import("node:fs");
   writeFileSync(join(disk.folder, name!), "{ half");
   const next = opened();
   next.prompts.set("p", window.prompts.get("p")!);
@@ -522,4 +521,41 @@ test("a file whose last place is accepted while its prompt ends leaves the list"
   window.ends("q");
   await window.accepts(again, 0);
   await vi.waitFor(() => expect(window.states()).toEqual(["accepted", "accepted"]));
+});
+
+test("of a file that is too large to be looked through nothing is kept, nor asked", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  const large = "x".repeat(2_000_001);
+  document.close();
+  window.begins("q");
+  window.toolEnds("q", document.getText(), `${document.getText()}${large}\n`);
+  expect(window.store.all()).toEqual([]);
+  window.daemon.known.set("agentd/session/diff", () => Promise.reject(new Error("asked")));
+  expect(await window.tracks.of(new Document(URI, large) as never)).toBeUndefined();
+  expect(window.store.all()).toEqual([]);
+});
+
+test("a file that was too large before a prompt is not looked through either", async () => {
+  const window = opened();
+  window.prompts.set("p", ["x".repeat(2_000_001), "small\n"]);
+  window.begins("p");
+  await window.hasEnded("p");
+  expect(await window.offered(new Document(URI, "small\n"))).toBeUndefined();
+  expect(window.store.all()).toEqual([]);
+});
+
+test("what is decided is gone from the disk with the next window, and so is what was never written whole", async () => {
+  const { window, document } = await edited();
+  window.ends("p");
+  for (const _ of ["THREE", "SIX"]) await window.accepts(document, 0);
+  await window.close();
+  const [name] = readdirSync(disk.folder);
+  const [old, fresh] = [join(disk.folder, `${name}.1`), `${name}.2`];
+  for (const part of [old, join(disk.folder, fresh)]) writeFileSync(part, "{ half");
+  utimesSync(old, 1, 1);
+  const next = opened();
+  await next.store.loaded;
+  expect(next.store.all()).toEqual([]);
+  expect(readdirSync(disk.folder)).toEqual([fresh]); // another window may be about to write it
 });

@@ -1,4 +1,5 @@
 /** Which sessions have a prompt that runs, and what the runs did to files so far. */
+import { withAgent, type Track } from "./attribution";
 import type { Kept } from "./trackStore";
 
 /** What a run did to a file. */
@@ -71,4 +72,11 @@ export class Runs {
     if (isRun) delete this.of(uri).start;
     else this.files.delete(uri);
   }
+}
+
+/** A track once a run is over that made `after` of what was `before` it. */
+export function cameTo(run: Run, track: Track, before: string, after: string): Track {
+  if (run.last === undefined && run.start) return withAgent(run.start, before, after);
+  const from = run.last ?? track.seen;
+  return from === after ? track : withAgent(track, from, after);
 }

@@ -15,12 +15,10 @@ import { applied, edited, plain } from "./edits";
 import type { Hunk } from "./hunks";
 import type { Originals } from "./originals";
 import { patchOf } from "./patches";
-import { Runs, type Run } from "./runs";
-import type { Kept, TrackStore } from "./trackStore";
-import { keyOf } from "./uris";
+import { cameTo, Runs, type Run } from "./runs";
+import { isTooLong, MAX_LENGTH, type Kept, type TrackStore } from "./trackStore";
+import { documentOf, keyOf } from "./uris";
 
-/** A larger file is compared in the diff editor only. */
-const MAX_LENGTH = 2_000_000;
 const LOOK_DELAY_MS = 100;
 const MAX_TRIES = 5;
 
@@ -103,9 +101,10 @@ export class Tracks implements vscode.Disposable {
     if (!open) return undefined;
     const isOf = (track: Kept | undefined): track is Kept => track?.sessionId === open.sessionId && track.promptId === open.promptId;
     if (track && track.sessionId === undefined) track = this.put({ ...track, sessionId: open.sessionId, promptId: open.promptId });
+    if (document.getText().length > MAX_LENGTH) return undefined;
     if (!isOf(track)) track = await this.build(uri, open, document);
     const now = plain(document.getText()); // as it is when all else is known: what is done with the places is done to it
-    if (!track || now.length > MAX_LENGTH) return undefined;
+    if (!track || isTooLong(track) || now.length > MAX_LENGTH) return undefined;
     track = this.put({ ...track, ...withUser(track, now) });
     this.texts.set(uri, now);
     const { isNew, isSure, base } = track;
@@ -366,6 +365,10 @@ export class Tracks implements vscode.Disposable {
   }
 
   private put(track: Kept): Kept {
+    if (isTooLong(track)) {
+      if (this.store.get(track.uri)) this.drop(track.uri);
+      return track;
+    }
     return this.store.put(track);
   }
 
@@ -406,15 +409,4 @@ export class Tracks implements vscode.Disposable {
       if (track.sessionId === sessionId && !track.isSettled && !this.changes.open(track.uri)) this.drop(track.uri);
     }
   }
-}
-
-function documentOf(uri: string): vscode.TextDocument | undefined {
-  return vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
-}
-
-/** A track once a run is over that made `after` of what was `before` it. */
-function cameTo(run: Run, track: Track, before: string, after: string): Track {
-  if (run.last === undefined && run.start) return withAgent(run.start, before, after);
-  const from = run.last ?? track.seen;
-  return from === after ? track : withAgent(track, from, after);
 }
