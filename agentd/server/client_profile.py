@@ -1,7 +1,8 @@
 """What kind of editor the client is: what it announces, and what it does not announce but does.
 
 The second part is `QUIRKS`, the one table by client name. A fact stands there only where no capability of LSP
-tells it. What differs between editors in answering edits needs none: `editor.py` believes no editor's answer.
+tells it. What differs between editors in answering edits needs none, as `editor.py` believes what its text
+shows and no answer; but for those that show it seconds later (`tells_late`).
 """
 
 from dataclasses import dataclass

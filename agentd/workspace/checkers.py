@@ -143,13 +143,18 @@ def _diagnostic(finding: Finding, source: str) -> Diagnostic:
 def _json(text: str) -> list[dict[str, Any]]:
     """The first JSON array of objects in a text: some programs print a word or two around it.
 
-    In those words there may be brackets as well (``warning: `[tool.ruff]` is …``). Raises ValueError.
+    In those words there may be brackets as well (``warning: `[tool.ruff]` is …``, `select = []`), so an empty
+    array counts where no other one is there. Raises ValueError.
     """
+    is_empty = False
     for match in islice(_BRACKET.finditer(text), _MOST_TRIED):
         with suppress(ValueError):
             found = json.JSONDecoder().raw_decode(text, match.start())[0]
-            if all(isinstance(each, dict) for each in found):
+            if found and all(isinstance(each, dict) for each in found):
                 return cast("list[dict[str, Any]]", found)
+            is_empty = is_empty or not found
+    if is_empty:
+        return []
     raise ValueError(text[:_LAST_CHARACTERS])
 
 

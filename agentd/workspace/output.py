@@ -43,6 +43,7 @@ _SEQUENCE = re.compile(
 # At the end of the text so far, what may be the first part of a sequence.
 _UNFINISHED = re.compile(rf"(?:(?P<start>\x1b[\]PX^_]){_STRING_BODY}(?P<end>\x1b?)|\x1b\[?[ -?]*)\Z")
 _COLOUR = re.compile(r"(\x1b\[[0-9;:]*m)")  # SGR: colours and weights
+_CUT_SEQUENCE = re.compile(r"\A\[?[0-9;:]*m")  # the end of one whose beginning is not there
 _TO_LINE_START = re.compile(r"(?:\x1b\[|\x9b)(?:[01]?G|2K)")  # cursor to column 1, erase the line
 _OTHER_CONTROL = re.compile(r"[\x01-\x07\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _NUMBER = re.compile(r"\d+")
@@ -212,9 +213,11 @@ class _Printed:
         """In colour, from the start of a line; None where it has no colours, or was cut and may not be."""
         is_cut = self._is_cut or len(self._text) > self._limit
         text = self._text[-self._limit :]
+        if is_cut:  # without what the cut left of a line, or of a sequence where it is all one line
+            text = text[text.find("\n") + 1 :] if "\n" in text else _CUT_SEQUENCE.sub("", text, count=1)
         if not _COLOUR.search(text) or (is_cut and not may_be_cut):
             return None
-        return _coloured(text[text.find("\n") + 1 :] if is_cut else text)
+        return _coloured(text)
 
 
 def _last_state(line: str) -> str:

@@ -52,7 +52,9 @@ ESLINT = json.dumps([{"filePath": "a.py", "messages": [_UNUSED]}])
         ("gnu", "a.py:3:7: E501 too long\n", ("a.py", 2, 6, "E501 too long", 1, None)),
         (
             "ruff",
-            "warning: `[tool.ruff]` is odd, [1] too:\n" + RUFF.replace("/w/", "") + "\n[end]",
+            "warning: `[tool.ruff]` is odd, [1] too, and `select = []`:\n"
+            + RUFF.replace("/w/", "")
+            + "\n[end]",
             ("a.py", 2, 6, "unused", 1, "F401"),
         ),
     ],

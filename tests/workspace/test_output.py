@@ -272,6 +272,13 @@ def test_of_long_output_in_colour_the_end_is_kept_from_the_beginning_of_a_line()
     assert capture.truncated
 
 
+def test_a_long_line_in_colour_does_not_begin_with_the_rest_of_a_sequence():
+    capture = captured(*(f"{ESC}[38;5;9m{'x' * 20}".encode() for _ in range(10_000)))
+    assert capture.truncated
+    assert capture.printed is not None
+    assert capture.printed.replace(f"{ESC}[38;5;9m", "").strip("x") == ""
+
+
 def test_colours_that_would_cost_some_of_the_text_are_left_out():
     capture = captured(*(f"{ESC}[38;2;1;2;3m{ESC}[48;2;1;2;3mx".encode() for _ in range(10_000)))
     assert not capture.truncated

@@ -164,6 +164,20 @@ describe.skipIf(!hasBrowser)("around the conversation, in a browser", { timeout:
     await page.close();
   });
 
+  test("words that are dropped on another field than the prompt are that field's", async () => {
+    const page = await look("idle");
+    await page.getByRole("combobox", { name: "Session" }).click();
+    await page.getByRole("searchbox", { name: "Find sessions" }).waitFor();
+    const taken = await page.evaluate(() => ["[role=searchbox]", ".prompt"].map((field) => {
+      const data = new DataTransfer();
+      data.setData("text/plain", "dragged words");
+      const drop = new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data });
+      return !document.querySelector(field)!.dispatchEvent(drop);
+    }));
+    expect(taken).toEqual([false, true]);
+    await page.close();
+  });
+
   test("a draft with an image is there again after a reload", async () => {
     const page = await look("idle");
     const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");

@@ -38,5 +38,11 @@ export function useDropping(collector: Collector): boolean {
 }
 
 function isOwn(event: DragEvent): boolean {
-  return event.defaultPrevented || document.querySelector(".queue-line.dragged") !== null;
+  return event.defaultPrevented || document.querySelector(".queue-line.dragged") !== null || isTextForAField(event);
+}
+
+/** Words that are dragged into another field than the prompt belong there. */
+function isTextForAField(event: DragEvent): boolean {
+  const field = event.target instanceof Element && event.target.closest("input, textarea:not(.prompt)") !== null;
+  return field && (event.dataTransfer?.types.every((type) => type === "text/plain" || type === "text/html") ?? false);
 }
