@@ -87,6 +87,16 @@ test("what began before this window looked is known too, though a prompt of the 
   expect(changes.open(URI)).toEqual({ sessionId: "s", promptId: "p", uri: URI });
 });
 
+test("of two sessions that changed a file the first one stays first, whatever else is heard of it", () => {
+  const { changes } = changesWith(answers);
+  for (const sessionId of ["s", "other"]) {
+    changes.note({ sessionId, seq: 1, promptId: "p", time: "", event: { type: "files_changed", files: [{ uri: URI, action: "changed" }] } } as never);
+  }
+  changes.note({ sessionId: "s", seq: 2, promptId: "p", time: "", event: { type: "turn_end" } } as never);
+  expect(changes.open(URI)?.sessionId).toBe("s");
+  expect(changes.open(URI, "other")?.sessionId).toBe("other");
+});
+
 test("a deleted session's changes are gone, and that is told", async () => {
   const { changes } = changesWith(answers);
   await changes.catchUp("s");

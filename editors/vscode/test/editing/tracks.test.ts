@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, readdirSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTwoFilesPatch } from "diff";
@@ -27,7 +27,7 @@ class Window {
   readonly review: Review;
   /** Before and after each prompt, as the daemon keeps it. */
   readonly prompts = new Map<string, [string | null, string | null]>();
-  private seq = 0;
+  private readonly seqs = new Map<string, number>();
 
   constructor(private readonly disk: { folder: string; kept: unknown[] }) {
     const kept = { get: () => disk.kept, update: async (_: string, value: unknown[]) => void (disk.kept = value) };
@@ -47,8 +47,10 @@ class Window {
     return { patch, files: [{ uri: URI, action: "changed", additions: 1, deletions: 1 }] };
   }
 
-  tell(promptId: string | undefined, event: object): void {
-    const notification = { sessionId: "s", promptId, seq: ++this.seq, time: "", event } as never;
+  tell(promptId: string | undefined, event: object, sessionId = "s"): void {
+    const seq = (this.seqs.get(sessionId) ?? 0) + 1;
+    this.seqs.set(sessionId, seq);
+    const notification = { sessionId, promptId, seq, time: "", event } as never;
     this.changes.note(notification);
     this.tracks.note(notification);
   }
@@ -62,9 +64,16 @@ class Window {
     this.tell(promptId, { type: "agent_end" });
   }
 
-  toolEnds(promptId: string, before: string, after: string, action = "changed"): void {
-    const file = { uri: URI, action, patch: patchOf(before, after), additions: 1, deletions: 1 };
-    this.tell(promptId, { type: "tool_execution_end", result: { isError: false, details: { type: "edit", files: [file] } } });
+  /** As `ends`, until what the prompt came to is known. */
+  async hasEnded(promptId: string): Promise<void> {
+    const known = new Promise<void>((resolve) => this.tracks.onDidChange(resolve));
+    this.ends(promptId);
+    await known;
+  }
+
+  toolEnds(promptId: string, before: string, after: string, sessionId?: string): void {
+    const file = { uri: URI, action: "changed", patch: patchOf(before, after), additions: 1, deletions: 1 };
+    this.tell(promptId, { type: "tool_execution_end", result: { isError: false, details: { type: "edit", files: [file] } } }, sessionId);
   }
 
   /** The daemon has VS Code edit an open document, whole lines by whole lines. */
@@ -74,11 +83,11 @@ class Window {
     await this.tracks.applying({ edit } as never, async () => document.becomes(after, true));
   }
 
-  async edits(promptId: string, document: Document, after: string): Promise<void> {
+  async edits(promptId: string, document: Document, after: string, sessionId?: string): Promise<void> {
     const before = document.getText();
     this.prompts.set(promptId, [this.prompts.get(promptId)?.[0] ?? before, after]);
     await this.applies(document, after);
-    this.toolEnds(promptId, before, after);
+    this.toolEnds(promptId, before, after, sessionId);
   }
 
   /** What is offered: what stood at each place, what stands there, and whether others changed it as well. */
@@ -94,8 +103,8 @@ class Window {
     this.tracks.accept(document as never, (await this.tracks.of(document as never))!.places[number]!);
   }
 
-  states(): string[] {
-    return this.changes.of("s").map((each) => each.state);
+  states(sessionId = "s"): string[] {
+    return this.changes.of(sessionId).map((each) => each.state);
   }
 
   async close(): Promise<void> {
@@ -195,7 +204,6 @@ test("what is kept is for the user's eyes alone, and a file that is no good is l
   await window.close();
   const [name] = readdirSync(disk.folder);
   expect(statSync(join(disk.folder, name!)).mode & 0o777).toBe(0o600);
-  const { writeFileSync } = await import("node:fs");
   writeFileSync(join(disk.folder, name!), "{ half");
   const next = opened();
   next.prompts.set("p", window.prompts.get("p")!);
@@ -264,6 +272,7 @@ test("what a command writes under an open document while a prompt runs is the ag
 
 test("what a command wrote at last is the agent's, though the editor reads it when the run is over", async () => {
   const { window, document } = await edited();
+  await document.save();
   const after = document.getText().replace("1", "by the command");
   window.prompts.set("p", [BEFORE, after]);
   window.ends("p");
@@ -324,16 +333,37 @@ test("an accepted file does not come back, whatever is undone", async () => {
   expect(window.states()).toEqual(["accepted"]);
 });
 
-test("two sessions' edits of one file are both offered", async () => {
+/** A document of which the session `other` has changed a line, too, while both run. */
+async function editedByTwo(): Promise<{ window: Window; document: Document }> {
   const { window, document } = await edited();
-  const before = document.getText();
-  await window.applies(document, before.replace("1", "ONE"));
-  const file = { uri: URI, action: "changed", patch: patchOf(before, document.getText()), additions: 1, deletions: 1 };
-  const event = { type: "tool_execution_end", result: { isError: false, details: { type: "edit", files: [file] } } };
-  const other = { sessionId: "other", promptId: "o", seq: 9, time: "", event } as never;
-  window.changes.note(other);
-  window.tracks.note(other);
+  window.tell("o", { type: "agent_start" }, "other");
+  await window.edits("o", document, document.getText().replace("1", "ONE"), "other");
+  return { window, document };
+}
+
+test("two sessions' edits of one file are both offered, whatever is heard of which of them, and an accepted place stays so", async () => {
+  const { window, document } = await editedByTwo();
   expect((await window.offered(document))?.map(([, now]) => now)).toEqual(["ONE\n", "THREE\n", "SIX\n"]);
+  await window.accepts(document, 1);
+  for (const [sessionId, promptId] of [["s", "p"], ["other", "o"], ["s", "p"]] as const) {
+    window.tell(promptId, { type: "turn_end" }, sessionId);
+    expect((await window.offered(document))?.map(([, now]) => now)).toEqual(["ONE\n", "SIX\n"]);
+  }
+  await window.edits("p", document, document.getText().replace("5", "FIVE"));
+  expect((await window.offered(document))?.map(([, now]) => now)).toEqual(["ONE\n", "FIVE\nSIX\n"]);
+});
+
+test("of two sessions the one that ends first does not take the other one's edit for the user's", async () => {
+  const { window, document } = await editedByTwo();
+  await window.hasEnded("p");
+  expect(await window.offered(document)).toEqual([["1\n", "ONE\n", false], ["3\n", "THREE\n", false], ["6\n", "SIX\n", false]]);
+});
+
+test("with its last place a file is decided for both sessions that changed it", async () => {
+  const { window, document } = await editedByTwo();
+  for (let places = 3; places > 0; places--) await window.accepts(document, 0);
+  expect(await window.offered(document)).toBeUndefined();
+  expect([window.states(), window.states("other")]).toEqual([["accepted"], ["accepted"]]);
 });
 
 test("a file that the user moves takes what is offered in it along, under the name that the daemon knows", async () => {
@@ -369,4 +399,163 @@ test("line ends are no change, whichever a text has", async () => {
   window.begins("p");
   window.ends("p");
   expect(await window.offered(new Document(URI, "1\r\nTWO\r\n3\r\n"))).toEqual([["2\n", "TWO\r\n", false]]);
+});
+
+test("what the user made of the agent's line stays shared when a later prompt has changed the file on disk", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  document.types("THREE", "mine");
+  await window.offered(document);
+  document.close();
+  const before = document.getText();
+  const after = before.replace("7", "7\nEIGHT");
+  window.prompts.set("q", [before, after]);
+  window.begins("q");
+  window.toolEnds("q", before, after);
+  await window.hasEnded("q");
+  expect(await window.offered(new Document(URI, after))).toEqual([["3\n", "mine\n", true], ["6\n", "SIX\n", false], ["", "EIGHT\n", false]]);
+});
+
+test("what is changed on disk before a later prompt changes the file there is not the agent's", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  await window.offered(document);
+  document.close();
+  const before = document.getText().replace("1", "by git");
+  const after = before.replace("7", "7\nEIGHT");
+  window.prompts.set("q", [before, after]);
+  window.begins("q");
+  window.toolEnds("q", before, after);
+  await window.hasEnded("q");
+  expect(await window.offered(new Document(URI, after))).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false], ["", "EIGHT\n", false]]);
+});
+
+test("what is accepted while the prompt that changed the file on disk still runs stays accepted", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  await window.offered(document);
+  document.close();
+  const before = document.getText();
+  const after = before.replace("1", "ONE");
+  window.prompts.set("q", [before, after]);
+  window.begins("q");
+  window.toolEnds("q", before, after);
+  const again = new Document(URI, after);
+  await window.accepts(again, 0);
+  await window.hasEnded("q");
+  expect(await window.offered(again)).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false]]);
+});
+
+test("what a prompt did that came to nothing says nothing of the next one", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  const before = document.getText();
+  window.begins("q");
+  await window.edits("q", document, before.replace("1", "ONE"));
+  await window.edits("q", document, before);
+  window.tell("q", { type: "agent_end" });
+  document.types("5\n", "five\n");
+  await window.offered(document);
+  document.close();
+  const typed = document.getText();
+  const after = typed.replace("7", "7\nEIGHT");
+  window.prompts.set("r", [typed, after]);
+  window.begins("r");
+  window.toolEnds("r", typed, after);
+  await window.hasEnded("r");
+  expect(await window.offered(new Document(URI, after))).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false], ["", "EIGHT\n", false]]);
+});
+
+test("what the user writes where the agent's change was taken back is not the agent's, until an undo brings that back", async () => {
+  const { window, document } = await edited();
+  window.ends("p");
+  const after = document.getText();
+  document.types("THREE", "3");
+  document.types("SIX", "6");
+  await vi.waitFor(() => expect(window.states()).toEqual(["reverted"]));
+  document.types("3", "mine");
+  await new Promise((done) => setTimeout(done, 250)); // as long as a look would take, twice
+  expect(window.states()).toEqual(["reverted"]);
+  expect(await window.offered(document)).toBeUndefined();
+  document.undoes(after);
+  await vi.waitFor(() => expect(window.states()).toEqual(["open"]));
+});
+
+test("a file is accepted with what all prompts did to it", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  window.begins("q");
+  await window.edits("q", document, document.getText().replace("1", "ONE"));
+  await window.hasEnded("q");
+  await window.accepts(document, 0);
+  expect((await window.offered(document))?.length).toBe(2);
+  window.changes.accept({ sessionId: "s", promptId: "p", uri: URI });
+  expect(window.states()).toEqual(["accepted", "accepted"]);
+  expect(await window.offered(document)).toBeUndefined();
+});
+
+test("a file is accepted for both sessions that changed it, where both are offered", async () => {
+  const { window, document } = await editedByTwo();
+  window.tracks.acceptFile((await window.tracks.of(document as never))!);
+  expect([window.states(), window.states("other")]).toEqual([["accepted"], ["accepted"]]);
+});
+
+test("an edit in the editor stays offered where a command wrote the file on disk under it", async () => {
+  const { window, document } = await edited();
+  window.prompts.set("p", [BEFORE, BEFORE.replace("1", "by the command")]);
+  await window.hasEnded("p");
+  expect(await window.offered(document)).toEqual([["3\n", "THREE\n", false], ["6\n", "SIX\n", false]]);
+  await new Promise((done) => setTimeout(done, 250)); // as long as a look would take, twice
+  expect(window.states()).toEqual(["open"]);
+});
+
+test("a file whose last place is accepted while its prompt ends leaves the list", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  await window.accepts(document, 0);
+  document.close();
+  window.begins("q");
+  window.toolEnds("q", document.getText(), document.getText());
+  const again = new Document(URI, document.getText());
+  window.prompts.set("q", [document.getText(), document.getText()]);
+  window.ends("q");
+  await window.accepts(again, 0);
+  await vi.waitFor(() => expect(window.states()).toEqual(["accepted", "accepted"]));
+});
+
+test("of a file that is too large to be looked through nothing is kept, nor asked", async () => {
+  const { window, document } = await edited();
+  await window.hasEnded("p");
+  const large = "x".repeat(2_000_001);
+  document.close();
+  window.begins("q");
+  window.toolEnds("q", document.getText(), `${document.getText()}${large}\n`);
+  expect(window.store.all()).toEqual([]);
+  window.daemon.known.set("agentd/session/diff", () => Promise.reject(new Error("asked")));
+  expect(await window.tracks.of(new Document(URI, large) as never)).toBeUndefined();
+  expect(window.store.all()).toEqual([]);
+});
+
+test("a file that was too large before a prompt is not looked through either", async () => {
+  const window = opened();
+  window.prompts.set("p", ["x".repeat(2_000_001), "small\n"]);
+  window.begins("p");
+  await window.hasEnded("p");
+  expect(await window.offered(new Document(URI, "small\n"))).toBeUndefined();
+  expect(window.store.all()).toEqual([]);
+});
+
+test("what is decided is gone from the disk with the next window, and so is what was never written whole", async () => {
+  const { window, document } = await edited();
+  window.ends("p");
+  for (const _ of ["THREE", "SIX"]) await window.accepts(document, 0);
+  await window.close();
+  const [name] = readdirSync(disk.folder);
+  const [old, fresh] = [join(disk.folder, `${name}.1`), `${name}.2`];
+  for (const part of [old, join(disk.folder, fresh)]) writeFileSync(part, "{ half");
+  utimesSync(old, 1, 1);
+  const next = opened();
+  await next.store.loaded;
+  expect(next.store.all()).toEqual([]);
+  expect(readdirSync(disk.folder)).toEqual([fresh]); // another window may be about to write it
 });

@@ -66,14 +66,22 @@ export class Changes implements vscode.Disposable {
   /**
    * What the user compares a file with: the earliest open change of it, and the session that made it. `uri` is what
    * the daemon calls the file.
+   *
+   * @param sessionId the session whose change it is, where that has an open one
    */
-  open(uri: string): { sessionId: string; promptId: string; uri: string } | undefined {
+  open(uri: string, sessionId?: string): { sessionId: string; promptId: string; uri: string } | undefined {
     const key = keyOf(uri);
-    for (const record of this.records.values()) {
+    const first = sessionId === undefined ? undefined : this.records.get(sessionId);
+    for (const record of [...(first ? [first] : []), ...this.records.values()]) {
       const change = firstOpen(record, key);
       if (change) return { sessionId: record.sessionId, promptId: change.promptId, uri: change.uri };
     }
     return undefined;
+  }
+
+  /** The session to which what a session changes belongs: a sub-agent's is its parent's. */
+  rootOf(sessionId: string): string {
+    return this.parentOf(sessionId) ?? sessionId;
   }
 
   /** The prompts of a session whose changes of a file are open, from one on, in their order. */
@@ -130,7 +138,9 @@ export class Changes implements vscode.Disposable {
     this.changed.fire(sessionId);
   }
 
+  /** Accepts a file with all that the session did to it, or all files of a prompt. */
   accept({ sessionId, promptId, uri }: Params<"accept">): void {
+    if (uri !== undefined) return this.settle([sessionId], this.placeNow(uri), "accepted");
     this.update(sessionId, (record) => said(record, promptId, uri, "accepted"));
     this.keep(); // the window may be gone in a moment
   }
@@ -142,9 +152,9 @@ export class Changes implements vscode.Disposable {
     return { files };
   }
 
-  /** All places of a file are decided: whether as they were before or as they are now. */
-  settle(sessionId: string, uri: string, state: "accepted" | "reverted"): void {
-    this.update(sessionId, (record) => settled(record, keyOf(uri), state));
+  /** All places of a file that sessions changed are decided: whether as they were before or as they are now. */
+  settle(sessionIds: string[], uri: string, state: "accepted" | "reverted"): void {
+    for (const sessionId of sessionIds) if (this.records.has(sessionId)) this.update(sessionId, (record) => settled(record, keyOf(uri), state));
     this.keep();
   }
 
@@ -175,9 +185,10 @@ export class Changes implements vscode.Disposable {
     const before = this.records.get(sessionId) ?? emptyRecord(sessionId);
     const then = change(before);
     if (then === before) return;
-    this.records.delete(sessionId); // The latest stand last, the oldest go first.
+    const isMore = then.changes !== before.changes || then.prompts !== before.prompts;
+    if (isMore) this.records.delete(sessionId); // The latest stand last, the oldest go first.
     this.records.set(sessionId, then);
-    if (then.changes !== before.changes || then.prompts !== before.prompts) this.soon(); // a number alone is no loss
+    if (isMore) this.soon(); // a number alone is no loss
     if (then.changes !== before.changes) this.changed.fire(sessionId);
   }
 

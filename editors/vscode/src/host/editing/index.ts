@@ -77,7 +77,7 @@ async function insertAtCursor({ text }: Params<"insertAtCursor">): Promise<objec
 }
 
 /** Commands by which the user acts on changes and adds to the prompt from elsewhere than the view. */
-function registerCommands(context: EditingContext, changes: Changes): vscode.Disposable[] {
+function registerCommands(context: EditingContext, changes: Changes, tracks: Tracks): vscode.Disposable[] {
   type FilePlace = Params<"openDiff">;
   const active = (): FilePlace | undefined => {
     const uri = vscode.window.activeTextEditor?.document.uri.toString();
@@ -97,7 +97,7 @@ function registerCommands(context: EditingContext, changes: Changes): vscode.Dis
   };
   return [
     onFile("agentd.ui.openDiff", ({ sessionId, promptId, uri }) => openDiff({ sessionId, promptId, uri }, changes.placeNow(uri))),
-    onFile("agentd.ui.acceptFile", (place) => changes.accept(place)),
+    onFile("agentd.ui.acceptFile", (place) => tracks.acceptFile(place)),
     onFile("agentd.ui.revertFile", async (place) => tellConflicts((await changes.revert(place)).files)),
     vscode.commands.registerCommand("agentd.ui.addSelection", () => attach(selectionAttachment())),
     vscode.commands.registerCommand("agentd.ui.addProblems", () => attach(diagnosticsAttachment())),
@@ -146,7 +146,7 @@ export function createEditing(context: EditingContext): Editing {
     changes.onDidChange((sessionId) => {
       if (sessionId === context.shownSessionId()) context.post({ type: "changes", sessionId, changes: changes.of(sessionId) });
     }),
-    ...registerCommands(context, changes),
+    ...registerCommands(context, changes, tracks),
   );
   connected();
   return {

@@ -121,6 +121,7 @@ export function withSeq(record: SessionRecord, seq: number | undefined, isAll = 
 
 /** The record once a file's open changes are decided all together. `uri` as `placeOf` gives it, here and below. */
 export function settled(record: SessionRecord, uri: string, state: "accepted" | "reverted"): SessionRecord {
+  if (!firstOpen(record, uri)) return record;
   return {
     ...record,
     changes: record.changes.map((each) => (placeOf(each) === uri && each.state === "open" ? { ...each, state } : each)),

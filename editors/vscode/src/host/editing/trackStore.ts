@@ -1,6 +1,6 @@
 /** Tracks of files under review: in memory, and on disk for when the window is opened again. */
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import * as path from "node:path";
 import type { Track } from "./attribution";
 
@@ -23,14 +23,28 @@ export interface Kept extends Track {
   seqs: Record<string, number>;
 }
 
+/** A larger file is compared in the diff editor only. */
+export const MAX_LENGTH = 2_000_000;
 const MAX_KEPT = 100;
 const KEEP_DELAY_MS = 500;
 const ENDING = ".json";
+const PART = /\.json\.\d+$/;
+/** A part that is older than this was left by a window that ended while it wrote. */
+const MAX_PART_AGE_MS = 60_000;
 
 function isKept(value: unknown): value is Kept {
   const track = value as Kept | null;
   return typeof track?.uri === "string" && typeof track.base === "string" && typeof track.seen === "string"
     && typeof track.sessionId === "string" && typeof track.promptId === "string" && typeof track.seqs === "object";
+}
+
+/** In milliseconds; of a file that is gone already, none. */
+async function ageOf(file: string): Promise<number> {
+  return stat(file).then(({ mtimeMs }) => Date.now() - mtimeMs, () => 0);
+}
+
+export function isTooLong({ base, seen }: Track): boolean {
+  return base.length > MAX_LENGTH || seen.length > MAX_LENGTH;
 }
 
 export class TrackStore {
@@ -111,13 +125,21 @@ export class TrackStore {
 
   private async load(): Promise<void> {
     const names = await readdir(this.folder).catch(() => [] as string[]);
-    for (const name of names.filter((each) => each.endsWith(ENDING))) {
+    for (const name of names) {
+      const file = path.join(this.folder, name);
       try {
-        const track: unknown = JSON.parse(await readFile(path.join(this.folder, name), "utf8"));
-        if (isKept(track) && !this.tracks.has(track.uri)) this.tracks.set(track.uri, track);
+        if (name.endsWith(ENDING)) await this.read(file);
+        else if (PART.test(name) && (await ageOf(file)) > MAX_PART_AGE_MS) await rm(file, { force: true });
       } catch (error) {
         this.log(`${name} of the review is left out: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
+  }
+
+  private async read(file: string): Promise<void> {
+    const track: unknown = JSON.parse(await readFile(file, "utf8"));
+    if (!isKept(track) || this.tracks.has(track.uri)) return;
+    if (track.isSettled) await rm(file, { force: true }); // with its window the steps that could bring it back are gone
+    else this.tracks.set(track.uri, track);
   }
 }

@@ -5,21 +5,20 @@
  * was there before this window looked is made of what the daemon keeps of each prompt. What another program or a command
  * writes under an open document is the agent's while a prompt runs, as it is for the daemon, and else the user's.
  */
-import { applyPatch } from "diff";
 import * as vscode from "vscode";
 import type { ApplyWorkspaceEditParams } from "vscode-languageclient/node";
 import type { EventNotification, FileChange, SessionDiffResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
 import { accepting, placesOf, withAgent, withUser, type Place, type Track } from "./attribution";
 import type { Changes } from "./changes";
-import { withLineEnds, type Hunk } from "./hunks";
+import { applied, edited, plain } from "./edits";
+import type { Hunk } from "./hunks";
 import type { Originals } from "./originals";
 import { patchOf } from "./patches";
-import type { Kept, TrackStore } from "./trackStore";
-import { keyOf } from "./uris";
+import { cameTo, Runs, type Run } from "./runs";
+import { isTooLong, MAX_LENGTH, type Kept, type TrackStore } from "./trackStore";
+import { documentOf, keyOf } from "./uris";
 
-/** A larger file is compared in the diff editor only. */
-const MAX_LENGTH = 2_000_000;
 const LOOK_DELAY_MS = 100;
 const MAX_TRIES = 5;
 
@@ -44,22 +43,6 @@ interface Touched {
   isNoted: boolean;
 }
 
-const plain = (text: string): string => withLineEnds(text, "\n");
-
-/** The text that an edit makes of a document; undefined where it is for another version of it. */
-function edited(document: vscode.TextDocument, change: DocumentEdit): string | undefined {
-  if (change.textDocument.version !== null && change.textDocument.version !== document.version) return undefined;
-  const at = (place: { line: number; character: number }) => document.offsetAt(new vscode.Position(place.line, place.character));
-  const text = document.getText();
-  const edits = change.edits.flatMap((each) => ("range" in each && "newText" in each
-    ? [{ from: at(each.range.start), to: at(each.range.end), text: each.newText }] : []));
-  const [parts, end] = edits.sort((one, other) => one.from - other.from).reduce<[string[], number]>(
-    ([made, last], each) => [[...made, text.slice(last, each.from), each.text], each.to], [[], 0]);
-  return plain([...parts, text.slice(end)].join(""));
-}
-
-type DocumentEdit = Extract<NonNullable<ApplyWorkspaceEditParams["edit"]["documentChanges"]>[number], { textDocument: object }>;
-
 export class Tracks implements vscode.Disposable {
   /** The text of documents that have a track, as it was last. */
   private readonly texts = new Map<string, string>();
@@ -67,9 +50,7 @@ export class Tracks implements vscode.Disposable {
   private readonly movedByAgent = new Set<string>();
   private readonly coming = new Map<string, { before: string; after: string }>();
   private readonly touched = new Map<string, Touched>();
-  /** The text behind the agent's last edit in a run. */
-  private readonly lasts = new Map<string, string>();
-  private readonly running = new Set<string>();
+  private readonly runs = new Runs();
   /** Files of which the daemon is asked what a run came to: what changes on disk meanwhile is of that run. */
   private readonly awaited = new Set<string>();
   private readonly building = new Map<string, Promise<Kept | undefined>>();
@@ -105,7 +86,7 @@ export class Tracks implements vscode.Disposable {
 
   /** The daemon has ended, and with it all that ran. */
   reset(): void {
-    this.running.clear();
+    this.runs.clear();
     this.touched.clear();
   }
 
@@ -115,14 +96,15 @@ export class Tracks implements vscode.Disposable {
   async of(document: vscode.TextDocument): Promise<Reviewed | undefined> {
     await this.store.loaded;
     const uri = document.uri.toString();
-    const open = this.changes.open(uri);
+    let track = this.store.get(uri);
+    const open = this.changes.open(uri, track?.sessionId);
     if (!open) return undefined;
     const isOf = (track: Kept | undefined): track is Kept => track?.sessionId === open.sessionId && track.promptId === open.promptId;
-    let track = this.store.get(uri);
     if (track && track.sessionId === undefined) track = this.put({ ...track, sessionId: open.sessionId, promptId: open.promptId });
+    if (document.getText().length > MAX_LENGTH) return undefined;
     if (!isOf(track)) track = await this.build(uri, open, document);
     const now = plain(document.getText()); // as it is when all else is known: what is done with the places is done to it
-    if (!track || now.length > MAX_LENGTH) return undefined;
+    if (!track || isTooLong(track) || now.length > MAX_LENGTH) return undefined;
     track = this.put({ ...track, ...withUser(track, now) });
     this.texts.set(uri, now);
     const { isNew, isSure, base } = track;
@@ -135,8 +117,17 @@ export class Tracks implements vscode.Disposable {
     if (!track) return;
     const now = plain(document.getText());
     this.put({ ...track, ...accepting(track, now, place), isAccepted: true });
+    this.count(track.uri);
+    this.runs.cut(track.uri);
     void this.store.keep(); // the window may be gone in a moment
     this.settle(document);
+  }
+
+  /** Accepts all that is offered in a file. `uri`: what the daemon calls it. */
+  acceptFile({ sessionId, uri }: { sessionId: string; uri: string }): void {
+    const place = keyOf(this.changes.placeNow(uri));
+    const track = this.store.get(place);
+    this.changes.settle([sessionId, ...(track ? this.sessionsOf(track) : [])], place, "accepted");
   }
 
   /** Says of a file whose places are all decided that it is, and of one that has some again that it is open. */
@@ -146,11 +137,12 @@ export class Tracks implements vscode.Disposable {
     if (track?.sessionId === undefined || track.promptId === undefined || this.awaited.has(uri)) return;
     const now = plain(document.getText());
     if (now.length > MAX_LENGTH) return;
-    const isOpen = placesOf(withUser(track, now), now).length > 0;
+    // What the user writes where all is settled is no reason to decide again; the agent's own text, brought back, is.
+    const isOpen = placesOf(withUser(track, now), now).some((each) => !track.isSettled || !each.isShared);
     if (isOpen === !track.isSettled) return;
     this.put({ ...track, isSettled: !isOpen });
     if (isOpen) this.changes.reopen(track.sessionId, track.promptId, uri);
-    else this.changes.settle(track.sessionId, uri, track.isAccepted ? "accepted" : "reverted");
+    else this.changes.settle(this.sessionsOf(track), uri, track.isAccepted ? "accepted" : "reverted");
   }
 
   forget(sessionId: string): void {
@@ -166,7 +158,7 @@ export class Tracks implements vscode.Disposable {
       if ("kind" in change && change.kind === "rename") this.movedByAgent.add(keyOf(change.newUri));
       if (!("textDocument" in change)) continue;
       const uri = keyOf(change.textDocument.uri);
-      const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+      const document = documentOf(uri);
       const after = document && edited(document, change);
       if (!document || after === undefined) continue;
       this.coming.set(uri, { before: plain(document.getText()), after });
@@ -182,7 +174,7 @@ export class Tracks implements vscode.Disposable {
   /** An event of a session, which `changes` has noted already. */
   note(notification: EventNotification): void {
     const { sessionId, promptId, seq, event } = notification;
-    if (event.type === "agent_start") this.running.add(sessionId);
+    if (event.type === "agent_start") this.runs.begin(sessionId, promptId);
     else if (event.type === "agent_end") this.ended(sessionId);
     else if (event.type === "tool_execution_end" && event.result.details?.type === "edit" && !event.result.isError) {
       for (const file of event.result.details.files) this.toolEnded(sessionId, seq, file);
@@ -205,15 +197,15 @@ export class Tracks implements vscode.Disposable {
     } else if (track) {
       // Nobody types a text that is the one on disk: it was read from there.
       const isRead = !document.isDirty && reason === undefined;
-      if (isRead && (this.running.size > 0 || this.awaited.has(uri))) this.byCommand(track, now);
+      if (isRead && (this.runs.isAny || this.awaited.has(uri))) this.byCommand(track, now);
       else this.lookSoon(document);
     }
     if (this.store.get(uri)) this.texts.set(uri, now);
   }
 
   private ended(sessionId: string): void {
-    this.running.delete(sessionId);
-    if (this.running.size === 0) this.movedByAgent.clear();
+    this.runs.end(sessionId);
+    if (!this.runs.isAny) this.movedByAgent.clear();
   }
 
   private moved(from: string, to: string): void {
@@ -229,7 +221,7 @@ export class Tracks implements vscode.Disposable {
   private byAgent(uri: string, before: string, after: string): void {
     const track = this.store.get(uri);
     this.count(uri);
-    this.lasts.set(uri, after);
+    this.runs.of(uri, track).last = after;
     if (this.touched.get(uri) === undefined) this.touched.set(uri, { before: track, isNoted: true });
     if (track && !track.isSettled) this.put({ ...track, ...withAgent(track, before, after) });
     else if (this.changes.open(uri) || before.length > MAX_LENGTH) this.touched.set(uri, { before: track, isNoted: false });
@@ -238,7 +230,7 @@ export class Tracks implements vscode.Disposable {
 
   private byCommand(track: Kept, now: string): void {
     this.count(track.uri);
-    this.lasts.set(track.uri, now);
+    this.runs.of(track.uri, track).last = now;
     this.put({ ...track, ...withAgent(track, this.texts.get(track.uri) ?? track.seen, now) });
   }
 
@@ -249,9 +241,10 @@ export class Tracks implements vscode.Disposable {
     this.count(uri);
     const track = this.store.get(uri);
     if (!track || (seq !== undefined && seq <= (track.seqs[sessionId] ?? 0))) return;
+    this.runs.of(uri, this.startOf(sessionId, track)).sessionId = sessionId;
     const seqs = seq === undefined ? track.seqs : { ...track.seqs, [sessionId]: seq };
     if (touched?.isNoted) {
-      this.put({ ...track, ...this.ownerOf(track), isSettled: false, seqs });
+      this.put({ ...track, ...this.ownerOf(track, sessionId), isSettled: false, seqs });
       return;
     }
     const seen = touched || track.isSettled || file.action !== "changed" ? false : applied(track.seen, file.patch);
@@ -262,31 +255,54 @@ export class Tracks implements vscode.Disposable {
   /** What commands did to a file shows in what the run came to: it is in no tool's result. */
   private async runEnded(sessionId: string, promptId: string, uri: string): Promise<void> {
     const track = this.store.get(uri);
-    const last = this.lasts.get(uri);
-    this.lasts.delete(uri);
     this.count(uri);
-    if (!track) return;
+    if (track && !this.isOfAnother(uri, sessionId)) {
+      const run = this.runs.take(uri) ?? { start: this.startOf(sessionId, track) };
+      await this.correct(sessionId, promptId, uri, run);
+    }
+    const document = documentOf(uri);
+    if (document) this.lookSoon(document); // the user may have decided all of it meanwhile
+    this.changed.fire();
+  }
+
+  private async correct(sessionId: string, promptId: string, uri: string, run: Run): Promise<void> {
+    const count = this.counts.get(uri);
     this.awaited.add(uri);
     try {
       const [before, after] = await this.sides(sessionId, promptId, uri);
       const now = this.store.get(uri);
       if (!now || after === undefined || before === undefined) return;
-      const from = last ?? now.seen;
-      if (from !== after) this.put({ ...now, ...withAgent(now, from, after) });
+      // What is in the editor alone is in nothing that the disk holds.
+      const document = documentOf(uri);
+      if (document?.isDirty && plain(document.getText()) !== after) return;
+      // Of a file that was not open all is known anew, but for what has happened to it since.
+      if (run.last === undefined && count !== this.counts.get(uri)) return;
+      this.put({ ...now, ...cameTo(run, now, before ?? "", after) });
     } catch (error) {
       this.log(`What the prompt came to in ${uri} is not known: ${String(error)}`);
       this.drop(uri);
     } finally {
       this.awaited.delete(uri);
     }
-    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
-    if (document && last !== undefined) this.lookSoon(document); // the user may have undone it meanwhile
-    this.changed.fire();
+  }
+
+  /** Whether another session edited a file last: its edit is in the track, and in nothing that the daemon tells of this one. */
+  private isOfAnother(uri: string, sessionId: string): boolean {
+    if (this.touched.has(uri) && !this.runs.isOne) return true;
+    const last = this.runs.get(uri)?.sessionId;
+    return last !== undefined && this.changes.rootOf(last) !== sessionId;
+  }
+
+  /** The sessions that a track knows of. */
+  private sessionsOf(track: Kept): string[] {
+    const known = Object.keys(track.seqs).map((each) => this.changes.rootOf(each));
+    return [...new Set(track.sessionId === undefined ? known : [track.sessionId, ...known])];
   }
 
   private rewound(uri: string, mayComeBack: boolean): void {
     const touched = this.touched.get(uri);
     this.touched.delete(uri);
+    this.runs.take(uri);
     this.count(uri);
     const track = this.store.get(uri);
     const open = this.changes.open(uri);
@@ -313,7 +329,8 @@ export class Tracks implements vscode.Disposable {
     for (let tries = 0; ; tries++) {
       const count = this.counts.get(uri);
       let [track, isNew, isSure] = [undefined as Track | undefined, false, true];
-      for (const each of this.changes.openPrompts(sessionId, promptId, uri)) {
+      const prompts = this.changes.openPrompts(sessionId, promptId, uri);
+      for (const each of prompts) {
         const [before, after] = await this.sides(sessionId, each, uri);
         if (track === undefined) [track, isNew] = [{ base: before ?? "", seen: after ?? before ?? "" }, before === null];
         else if (after !== undefined && before !== undefined) track = withAgent(track, before ?? "", after);
@@ -322,6 +339,8 @@ export class Tracks implements vscode.Disposable {
       if (!track) return undefined;
       if (count !== this.counts.get(uri) && tries < MAX_TRIES) continue;
       if (!isSure) track = { ...track, seen: plain(document.getText()) };
+      this.count(uri);
+      this.runs.cut(uri, this.runs.isIn(sessionId, prompts));
       return this.put({ uri, sessionId, promptId, isNew, isSure, isAccepted: false, isSettled: false, seqs: {}, ...track });
     }
   }
@@ -340,23 +359,33 @@ export class Tracks implements vscode.Disposable {
     return [before, after === false ? undefined : after];
   }
 
-  private ownerOf(track: Kept): { sessionId?: string; promptId?: string } {
-    const open = track.sessionId === undefined ? this.changes.open(track.uri) : undefined;
+  private ownerOf(track: Kept, sessionId: string): { sessionId?: string; promptId?: string } {
+    const open = track.sessionId === undefined ? this.changes.open(track.uri, this.changes.rootOf(sessionId)) : undefined;
     return open ? { sessionId: open.sessionId, promptId: open.promptId } : {};
   }
 
   private put(track: Kept): Kept {
+    if (isTooLong(track)) {
+      if (this.store.get(track.uri)) this.drop(track.uri);
+      return track;
+    }
     return this.store.put(track);
   }
 
   private drop(uri: string): void {
     this.store.delete(uri);
     this.texts.delete(uri);
+    this.runs.take(uri);
     this.changed.fire();
   }
 
   private count(uri: string): void {
     this.counts.set(uri, (this.counts.get(uri) ?? 0) + 1);
+  }
+
+  /** The track before the run that a session is in; where this did not hear of its beginning, some of it may be in it. */
+  private startOf(sessionId: string, track: Kept): Kept | undefined {
+    return this.runs.has(sessionId) ? track : undefined;
   }
 
   private lookSoon(document: vscode.TextDocument): void {
@@ -379,13 +408,5 @@ export class Tracks implements vscode.Disposable {
     for (const track of this.store.all()) {
       if (track.sessionId === sessionId && !track.isSettled && !this.changes.open(track.uri)) this.drop(track.uri);
     }
-  }
-}
-
-function applied(text: string, patch: string): string | false {
-  try {
-    return applyPatch(text, plain(patch), { fuzzFactor: 0 });
-  } catch {
-    return false;
   }
 }

@@ -24,3 +24,8 @@ export function keyOf(uri: string): string {
   }
   return key;
 }
+
+/** A document that is open in the editor, by its address as VS Code writes it. */
+export function documentOf(uri: string): vscode.TextDocument | undefined {
+  return vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+}
