@@ -59,6 +59,13 @@ export class Chat {
     await this.button("Stop").waitFor({ state: "hidden" });
   }
 
+  /** Begins a session, whose box is another one than the last one's. */
+  async beginSession() {
+    await this.window.command("agentd: New Session");
+    const shown = this.frame.getByRole("combobox", { name: "Session", exact: true });
+    await until("the session is new", async () => (await shown.innerText()).includes("New session"));
+  }
+
   /** Chooses in a picker of the head: Folder, Model, Mode. */
   async choose(picker, name) {
     await this.frame.getByRole("combobox", { name: picker, exact: true }).click();

@@ -131,7 +131,7 @@ scenario("sessions are found by their words, renamed, opened again and deleted",
   const window = await stage.open();
   const chat = await window.chat();
   for (const [question, answer] of [["Speak of apples.", "Apples are red."], ["Speak of pears.", "Pears are green."]]) {
-    await window.command("agentd: New Session");
+    await chat.beginSession();
     await chat.send(question);
     (await stage.model.asked()).ends(answer);
     await chat.shows(answer);
