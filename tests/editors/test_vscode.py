@@ -18,11 +18,7 @@ def kit() -> Kit:
     return Kit.fetched()
 
 
-# One VS Code's server at a time in a process of the tests, and a process for each.
-EACH = [pytest.param(version, marks=pytest.mark.xdist_group(version)) for version in VERSIONS]
-
-
-@pytest.fixture(scope="module", params=EACH)
+@pytest.fixture(scope="module", params=VERSIONS)
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -204,9 +204,8 @@ class Rewinds(RuleBasedStateMachine):
         conflicts = {name_of(self.root, f["uri"]) for f in result["files"] if "conflict" in f}
         self.assert_told(result, was, now)
         if self.is_clean:
-            assert conflicts <= self.may_conflict(prompt_id, was)
-            if not conflicts:
-                assert now == self.before[prompt_id]
+            assert conflicts == set()
+            assert now == self.before[prompt_id]
         for name in conflicts:
             assert now.get(name) == was.get(name)
         if now != was or result["removedMessageIds"]:
@@ -216,10 +215,6 @@ class Rewinds(RuleBasedStateMachine):
             assert self.author.chat.get()["messages"] == self.messages[prompt_id]
             kept = itertools.takewhile(lambda each: each != prompt_id, list(self.before))
             self.before = {each: self.before[each] for each in kept}
-
-    def may_conflict(self, prompt_id: str, was: Tree) -> set[str]:
-        """What need not go back though nobody but the session has changed anything."""
-        return set()
 
     def assert_told(self, result: Json, was: Tree, now: Tree) -> None:
         """Every file that changed is told, with what became of it."""
@@ -351,62 +346,6 @@ class OpenDocument(Rewinds):
         super().teardown()
 
 
-class DocumentAndFile(OpenDocument):
-    """Commands and tools change the file of the open document, too, whatever is unsaved in it."""
-
-    def world(self) -> Tree:
-        on_disk = tree(self.root).get("a.txt")
-        return {**super().world(), **({"(a.txt on the disk)": on_disk} if on_disk is not None else {})}
-
-    @rule(
-        command=st.sampled_from(
-            (
-                "rm -f a.txt",
-                "echo x > a.txt",
-                "echo y >> a.txt",
-                "mv -f a.txt b",
-                "cp a.txt b",
-                "chmod 600 a.txt",
-            )
-        ),
-        then=st.sampled_from(("", "4\n")),
-        before=st.sampled_from(("", "5\n")),
-        goes_back=st.booleans(),
-    )
-    def command_at_the_document(self, command: str, then: str, before: str, goes_back: bool) -> None:
-        edits = [[read("a.txt"), write("a.txt", text)] if text else [] for text in (before, then)]
-        self.prompt(*edits[0], quiet(command), *edits[1])
-        if goes_back:
-            self.go_back(list(self.before)[-1], "files")
-
-    @rule(to=st.sampled_from(("b", "d/e/a")), deletes=st.booleans(), text=st.sampled_from(("", "6\n")))
-    def move_or_delete_the_document(self, to: str, deletes: bool, text: str) -> None:
-        """Refused where something is unsaved in it."""
-        move = tool("move_file", {"file_path": "a.txt", "new_path": to})
-        calls = [read("a.txt"), *([write("a.txt", text)] if text else [])]
-        self.prompt(*calls, tool("delete_file", {"file_path": "a.txt"}) if deletes else move)
-
-    def may_conflict(self, prompt_id: str, was: Tree) -> set[str]:
-        """A file below a document with unsaved text of before, which nothing since has changed."""
-        before = self.before[prompt_id]
-        document, on_disk = before["a.txt"], before.get("(a.txt on the disk)")
-        is_unsaved = on_disk is None or on_disk[-1] != document[-1]
-        return {"a.txt"} if is_unsaved and was["a.txt"] == document else set()
-
-    def assert_told(self, result: Json, was: Tree, now: Tree) -> None:
-        """Of the two one is told."""
-        told = {name_of(self.root, f["uri"]) for f in result["files"] if "conflict" not in f}
-        changed = {name for name in {*was, *now} if was.get(name) != now.get(name)}
-        assert {"a.txt" if "(" in name else name for name in changed} <= told
-
-    def user_saves(self) -> None:
-        """Who saves has changed the file."""
-
-    # Left to the other machines, so that what this one is for comes more often.
-    delegate = steer = compact = fork = restart = None  # type: ignore[assignment]
-    user_writes = user_types_in_the_draft = None  # type: ignore[assignment]
-
-
 def name_of(root: Path, uri: str) -> str:
     from agentd.workspace.paths import path_of
 
@@ -441,9 +380,3 @@ def test_random_sessions_go_back_to_the_trees_they_came_from(home: Home) -> None
 
 def test_random_sessions_with_an_open_document_go_back_to_the_worlds_they_came_from(home: Home) -> None:
     run(OpenDocument, home, home.start("--allow-full", capabilities=CAPABILITIES))
-
-
-def test_random_sessions_that_change_a_document_and_its_file_go_back_to_the_worlds_they_came_from(
-    home: Home,
-) -> None:
-    run(DocumentAndFile, home, home.start("--allow-full", capabilities=CAPABILITIES))
