@@ -24,13 +24,27 @@ scenario("in Restricted Mode nothing of the workspace counts, and trust makes it
   await chat.shows("Fine, and how?");
 });
 
+/** A window with several folders. VS Code may take a workspace file for an empty one, and stays at that: it is loaded again. */
+async function withFolders(stage, options) {
+  const window = await stage.open(options);
+  for (let tries = 3; ; tries--) {
+    const chat = await window.chat();
+    try {
+      await chat.frame.getByRole("combobox", { name: "Folder", exact: true }).waitFor({ timeout: 10000 });
+      return { window, chat };
+    } catch (error) {
+      if (tries === 0) throw error;
+      await window.reload();
+    }
+  }
+}
+
 scenario("with several folders a session begins in the one that is chosen", async (stage) => {
   for (const name of ["first", "second"]) mkdirSync(stage.path(name), { recursive: true });
   const workspace = join(stage.folder, "both.code-workspace");
   writeFileSync(workspace, JSON.stringify({ folders: ["first", "second"].map((name) => ({ path: stage.path(name) })) }));
   stage.configure({ mode: "edit", trusted: [stage.path()] });
-  const window = await stage.open({ workspace, files: { "second/only-here.txt": "x\n" } });
-  const chat = await window.chat();
+  const { chat } = await withFolders(stage, { workspace, files: { "second/only-here.txt": "x\n" } });
   await chat.choose("Folder", "second");
   await chat.send("What is in here?");
   (await stage.model.asked()).calls("list_directory", { path: "." }).ends();
@@ -61,8 +75,7 @@ scenario("a folder that is removed from the window ends what runs in it, and wha
   for (const name of ["first", "second"]) mkdirSync(stage.path(name), { recursive: true });
   const workspace = join(stage.folder, "both.code-workspace");
   writeFileSync(workspace, JSON.stringify({ folders: ["first", "second"].map((name) => ({ path: stage.path(name) })) }));
-  const window = await stage.open({ workspace });
-  const chat = await window.chat();
+  const { window, chat } = await withFolders(stage, { workspace });
   await chat.choose("Folder", "second");
   await chat.send("Work.");
   const turn = await stage.model.asked();
