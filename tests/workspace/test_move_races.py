@@ -119,7 +119,7 @@ def test_what_appears_at_the_new_name_in_the_last_moment_is_never_written_over(
 
     def seen_to_be_free(path: object, *given: Any, **named: Any) -> os.stat_result:
         try:
-            return looks(path, *given, **named)  # type: ignore[call-overload, no-any-return]
+            return looks(path, *given, **named)  # type: ignore[call-overload, no-any-return]  # os.stat's own
         except FileNotFoundError:
             appears()
             raise
