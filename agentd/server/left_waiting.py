@@ -21,10 +21,12 @@ Follow = Callable[[Session, wire.PromptParams], Awaitable[object]]
 async def offer(session: Session, shown: Shown, follow: Follow) -> None:
     """Ask what to do with what waits in a session: run it, drop it, or leave it, as no answer does.
 
-    What has left the queue before the answer comes is left out.
+    What has left the queue before the answer comes is left out. An editor that knows no questions is told.
     """
     left = session.state.queue
     chosen = await shown.choose(_question(left), [RUN, DROP, LEAVE])
+    if chosen is None:
+        shown.message(f"agentd has not run {_words(left)}. Say it again if you still want it.")
     ids = {each.prompt_id for each in left}
     still = [each for each in session.state.queue if each.prompt_id in ids]
     try:
@@ -58,7 +60,10 @@ def _update(session: Session, op: wire.QueueOp, prompt_id: str | None = None) ->
 
 
 def _question(left: Sequence[QueuedPrompt]) -> str:
-    words = ", ".join(f'"{title_of_blocks(each.prompt)}"' for each in left)
     if len(left) == 1:
-        return f"agentd had ended before a prompt began: {words}. Run it now?"
-    return f"agentd had ended before {len(left)} prompts began: {words}. Run them now?"
+        return f"agentd had ended before a prompt began: {_words(left)}. Run it now?"
+    return f"agentd had ended before {len(left)} prompts began: {_words(left)}. Run them now?"
+
+
+def _words(left: Sequence[QueuedPrompt]) -> str:
+    return ", ".join(f'"{title_of_blocks(each.prompt)}"' for each in left)

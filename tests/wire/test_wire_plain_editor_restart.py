@@ -98,6 +98,8 @@ def test_what_waited_for_a_killed_daemon_runs_if_the_user_says_so(home: Home, an
         asked = str(home.model_requests()[-1]["messages"])
         assert asked.index("and on") < asked.index("'words that wait") < asked.index("more words that wait")
     else:
+        if answer is None:
+            assert '"words that wait", "more words that wait"' in message(daemon, "has not run")["message"]
         execute(daemon, "agentd.prompt", "and then")
         message(daemon, "one")
         assert "words that wait" not in str(home.model_requests()[-1]["messages"])
