@@ -81,18 +81,8 @@ def _shape() -> tuple[str, ...]:
         shapes.append(("--cap-drop", "CAP_SYS_ADMIN"))
     reasons = []
     for shape in shapes:
-        line = [
-            str(program),
-            *shape,
-            "--unshare-pid",
-            "--ro-bind",
-            str(_root()),
-            "/",
-            "--proc",
-            "/proc",
-            "--dev",
-            "/dev",
-        ]
+        line = [str(program), *shape, "--unshare-pid", "--ro-bind", str(_root()), "/"]
+        line += ["--proc", "/proc", "--dev", "/dev"]
         ran = subprocess.run(
             [*line, "--", "/bin/true"], capture_output=True, text=True, timeout=START_SECONDS, check=False
         )

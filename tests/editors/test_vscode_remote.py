@@ -89,9 +89,9 @@ def over_ssh(version: str, kit: Kit, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def in_container(version: str, kit: Kit, tmp_path: Path) -> Iterator[Drive]:
+def in_container(kit: Kit, tmp_path: Path) -> Iterator[Drive]:
     """A browser before VS Code's server in a container without agentd, that forbids sandboxes."""
-    machine = machine_with(kit, version, tmp_path / "machine", sandboxes=False)
+    machine = machine_with(kit, VERSIONS[-1], tmp_path / "machine", sandboxes=False)
     said = machine.run(PROGRAM, *COMMON, "--install-extension", VSIX)
     assert "successfully installed" in said, said
     log = tmp_path / "server.log"
