@@ -74,6 +74,7 @@ def over_ssh(version: str, kit: Kit, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp(f"ssh-{version}")
     machine = machine_with(kit, version, folder / "machine")
     machine.install_agentd(f"{HOME}/.local/bin")
+    (machine.home / ".profile").write_text("export FROM_PROFILE=yes\n")
     with ExitStack() as stack:
         login = stack.enter_context(closing(Login(machine)))
         said = login.run(f"{PROGRAM} {' '.join(COMMON)} --install-extension {VSIX}")

@@ -164,7 +164,15 @@ export class Stage {
 
   /** Closes all windows and waits until nothing of them runs any more. */
   async clear() {
-    await this.connection?.make();
+    try {
+      await this.connection?.make();
+      await this.#closeWindows();
+    } finally {
+      await this.connection?.cut();
+    }
+  }
+
+  async #closeWindows() {
     for (const { page } of this.#windows.filter((one) => !one.page.isClosed())) {
       await page.goto("about:blank"); // a window that is left says so to its server; one in the background may not
       await page.close();
@@ -172,7 +180,6 @@ export class Stage {
     this.model.reset();
     if (this.#machine !== null) this.#setMachine({});
     await this.#nothingRuns();
-    await this.connection?.cut();
     for (const name of ["", ".asked"]) rmSync(this.#house.server.python + name, { force: true });
     rmSync(join(this.folder, "scratch"), { recursive: true, force: true });
   }

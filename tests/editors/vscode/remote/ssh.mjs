@@ -54,6 +54,7 @@ scenario("over SSH a daemon of the login streams, asks, runs a command and chang
   expect(parents.some((command) => command.startsWith("sshd: ")), `the daemon is below ${parents.join("\n")}`);
   const given = environmentOf(daemon);
   expect(given.HOME === "/home/dev" && given.SSH_CONNECTION?.startsWith("127.0.0.1 "), JSON.stringify(given));
+  expect(given.FROM_PROFILE === "yes", "VS Code did not ask the login's shell for its environment");
   const foreign = Object.keys(given).filter((name) => OURS.test(name));
   expect(foreign.length === 0, `the daemon was given ${foreign.join(", ")}`);
 });
