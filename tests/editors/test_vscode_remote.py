@@ -105,7 +105,7 @@ def in_container(kit: Kit, tmp_path: Path) -> Iterator[Drive]:
         yield stack.enter_context(closing(Drive(kit, tmp_path, server=server)))
 
 
-def scenarios(module: str) -> Any:
+def scenarios(module: str) -> pytest.MarkDecorator:
     """A test for each scenario of a module for remote windows."""
     names = [name for each, name in names_in("remote") if each == f"{module}.mjs"]
     return pytest.mark.parametrize("name", names, ids=names)

@@ -5,6 +5,8 @@
 import { spawn } from "node:child_process";
 import { expect, until } from "./until.mjs";
 
+const lives = (process) => process !== null && process.exitCode === null && process.signalCode === null;
+
 export class Connection {
   #ssh;
   #client = null;
@@ -16,7 +18,7 @@ export class Connection {
 
   /** Makes it where there is none. */
   async make() {
-    if (this.#client !== null) return;
+    if (lives(this.#client)) return;
     const { argv, script, ready } = this.#ssh;
     const client = spawn(argv[0], argv.slice(1), { env: {}, stdio: "pipe" });
     let said = "";
@@ -26,7 +28,7 @@ export class Connection {
     this.#client = client;
     try {
       const state = await until("the connection is made", () =>
-        client.exitCode === null ? said.includes(ready) && "made" : "refused", { seen: () => said });
+        lives(client) ? said.includes(ready) && "made" : "refused", { seen: () => said });
       expect(state === "made", `ssh has ended: ${said}`);
     } catch (error) {
       await this.cut();
@@ -38,7 +40,7 @@ export class Connection {
   async cut() {
     const client = this.#client;
     this.#client = null;
-    if (client === null || client.exitCode !== null) return;
+    if (!lives(client)) return;
     const ended = new Promise((done) => client.once("exit", done));
     client.kill("SIGKILL");
     await ended;
