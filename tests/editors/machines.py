@@ -76,7 +76,9 @@ def _shape() -> tuple[str, ...]:
     program = next(bubblewrap.programs(), None)
     if program is None:
         pytest.skip("bubblewrap is not here, so there can be no other machine")
-    shapes = [("--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL")]
+    shapes: list[tuple[str, ...]] = [
+        ("--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL")
+    ]
     if os.geteuid() == 0:
         shapes.append(("--cap-drop", "CAP_SYS_ADMIN"))
     reasons = []
