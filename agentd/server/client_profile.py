@@ -23,6 +23,10 @@ class Quirks:
     `tells_late`: it makes every edit, with no look at versions, and tells of it, as of what is typed, seconds
     later or once the user is there. It tells before it answers a message that has no choices, so one is shown
     before each edit; and its word that it made the edit counts until it tells.
+    `tells_when_still`: it tells of changes, its own edits too, once nothing has been typed for a moment,
+    however long that takes. So its silence after it said that it made an edit proves nothing yet.
+    `tells_twice`: what was typed before it took a registration of documents it tells in `didOpen` and once
+    more as a change. So documents are announced to it.
     `counts_characters`: within a line it counts characters, and no units of the agreed encoding. So it is
     asked for whole documents, and given whole lines.
     """
@@ -33,6 +37,8 @@ class Quirks:
     empties_created: bool = False
     progress_is_a_line: bool = False
     tells_late: bool = False
+    tells_when_still: bool = False
+    tells_twice: bool = False
     counts_characters: bool = False
 
 
@@ -43,7 +49,9 @@ QUIRKS: dict[str, Quirks] = {
     ),
     "Eglot": Quirks(progress_is_a_line=True),  # in the mode line
     "Neovim": Quirks(empties_created=True),
-    "Sublime Text LSP": Quirks(reloads_files=True, progress_is_a_line=True),
+    "Sublime Text LSP": Quirks(
+        reloads_files=True, progress_is_a_line=True, tells_when_still=True, tells_twice=True
+    ),
     "Zed": Quirks(reloads_files=True, progress_is_a_line=True),
     "vim-lsp": Quirks(long_messages=False, progress_is_a_line=True, tells_late=True, counts_characters=True),
 }
