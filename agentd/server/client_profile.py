@@ -15,6 +15,8 @@ class Quirks:
 
     `reloads_files`: a file that is shown and has changed on disk is shown anew. Where that is not so, each
     answer is shown under a name of its own.
+    `leaves_open_behind`: told to show a document, it says that it did, but one that is open already stays
+    behind the one that the user is at. So a message tells of what is in it.
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
     `cursor_is_selection`: where nothing is selected, the character under the cursor is told as the selection.
     `empties_created`: told to create a file, it empties one that is there by then, or creates none at all.
@@ -32,6 +34,7 @@ class Quirks:
     """
 
     reloads_files: bool = False
+    leaves_open_behind: bool = False
     long_messages: bool = True
     cursor_is_selection: bool = False
     empties_created: bool = False
@@ -49,8 +52,13 @@ QUIRKS: dict[str, Quirks] = {
     ),
     "Eglot": Quirks(progress_is_a_line=True),  # in the mode line
     "Neovim": Quirks(empties_created=True),
-    "Sublime Text LSP": Quirks(
-        reloads_files=True, progress_is_a_line=True, tells_when_still=True, tells_twice=True
+    "Sublime Text LSP": Quirks(  # messages in the status bar
+        reloads_files=True,
+        leaves_open_behind=True,
+        long_messages=False,
+        progress_is_a_line=True,
+        tells_when_still=True,
+        tells_twice=True,
     ),
     "Zed": Quirks(reloads_files=True, progress_is_a_line=True),
     "vim-lsp": Quirks(long_messages=False, progress_is_a_line=True, tells_late=True, counts_characters=True),

@@ -59,7 +59,10 @@ class Shown:
         short = len(result.text) <= SHORT
         if result.error is None and short:
             self.message(self._short(result.text, file) or "agentd has finished without a word.")
-        if file is not None and not await self.open(file) and not short:
+        if file is None:
+            return
+        is_seen = await self.open(file) and not self._client().quirks.leaves_open_behind
+        if not is_seen and not short:
             self.message(f"agentd has answered at length: {file}")
 
     def _short(self, answer: str, file: Path | None) -> str:

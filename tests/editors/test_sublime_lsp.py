@@ -22,7 +22,7 @@ from wire.scripts import reply, tool
 
 SECONDS = 20.0
 SHOUT = {"file_path": "a.txt", "old_string": "three", "new_string": "THREE"}
-TEXT = "# agentd: shout\ntwo\nthree\n"
+TEXT = "# agentd: shout\ntwo\n😀 three\n"
 READ = reply(tool("read_file", {"file_path": "a.txt"}))
 MAKE = reply(tool("bash", {"command": "touch made"}))
 DONE = reply("It is done.")
@@ -205,6 +205,44 @@ def test_a_selection_is_asked_by_the_key_and_answered_by_a_message_and_a_documen
     assert "what is it" in last_asked(screen)
 
 
+def test_a_second_answer_is_told_of_and_stands_in_the_tab_of_the_first(
+    sublime: Callable[..., Sublime],
+) -> None:
+    screen = sublime("what is it\n", "ask", reply("first\nanswer"), reply("second\n" * 100))
+    for answer in ("first", "agentd has answered at length: "):
+        screen.do("visit", str(screen.file))
+        screen.do("select", 0, 10)
+        screen.key("ctrl+alt+a")
+        screen.said(f"agentd: {answer}")
+        if answer == "first":
+            screen.wait("the answer is open", lambda: screen.screen["file"].endswith(".md"))
+            shown = screen.screen["file"]
+    assert screen.screen["file"] == str(screen.file)
+    screen.do("look_again")
+    screen.do("visit", shown)
+    assert "second\nsecond\n" in screen.screen["text"]
+
+
+def test_a_key_without_a_selection_is_told_what_it_lacks(sublime: Callable[..., Sublime]) -> None:
+    screen = sublime("what is it\n", "ask")
+    screen.key("ctrl+alt+a")
+    screen.said("command agentd.prompt failed: /arguments/0: must be the text of the prompt")
+
+
+def test_a_question_to_save_is_answered_by_saving(sublime: Callable[..., Sublime]) -> None:
+    screen = sublime(TEXT, "full", reply(tool("bash", {"command": "cat a.txt"})), reply("I see"))
+    screen.typed("typed")
+    screen.menu("agentd: shout")
+    screen.shows("Save 1 file")
+    screen.do("save")
+    screen.said("I see")
+    assert "# agentd: shout\\ntwo\\ntyped" in last_asked(screen)
+    screen.do("visit", str(screen.file))
+    screen.do("escape")  # what LSP then answers is too late, and harms nothing
+    screen.menu("agentd: explain this file")
+    screen.said("agentd: ")
+
+
 def test_a_comment_is_asked_by_the_menu_and_its_question_allowed(sublime: Callable[..., Sublime]) -> None:
     screen = sublime("# agentd: make it\n", "ask", MAKE, reply("done"))
     screen.menu("agentd: make it")
@@ -223,11 +261,14 @@ def test_a_rejected_command_is_not_run(sublime: Callable[..., Sublime]) -> None:
     assert not made(screen.root)
 
 
-def test_a_question_whose_popup_is_closed_is_answered_no(sublime: Callable[..., Sublime]) -> None:
+@pytest.mark.parametrize("how", [("escape",), ("write", "x"), ("select", 0, 1)])
+def test_a_question_whose_popup_is_gone_is_answered_no(
+    sublime: Callable[..., Sublime], how: tuple[Any, ...]
+) -> None:
     screen = sublime("# agentd: make it\n", "ask", MAKE, reply("I see"))
-    screen.menu("agentd: make it")
+    screen.menu("agentd: make it", at=3)
     screen.wait("it is asked", lambda: "touch made" in (screen.screen["popup"] or ""))
-    screen.do("escape")
+    screen.do(*how)
     screen.said("I see")
     assert not made(screen.root)
 
@@ -243,17 +284,17 @@ def test_the_annotation_at_a_comment_asks_it(sublime: Callable[..., Sublime]) ->
 
 def test_an_edit_lands_in_the_unsaved_buffer_and_is_undone_alone(sublime: Callable[..., Sublime]) -> None:
     screen = sublime(TEXT, "edit", READ, reply(tool("edit_file", SHOUT)), DONE)
-    screen.typed("typed 😀")
+    screen.typed("typed")
     screen.menu("agentd: shout")
     screen.said("It is done.")
     assert "Edited a.txt" in last_asked(screen)
     assert screen.file.read_text() == TEXT
     screen.do("visit", str(screen.file))
     shown = screen.screen
-    assert shown["text"] == "# agentd: shout\ntwo\ntyped 😀\nTHREE\n"
+    assert shown["text"] == "# agentd: shout\ntwo\ntyped\n😀 THREE\n"
     assert "a.txt" in shown["undo"][-1]
     screen.do("undo")
-    assert screen.screen["text"] == "# agentd: shout\ntwo\ntyped 😀\nthree\n"
+    assert screen.screen["text"] == "# agentd: shout\ntwo\ntyped\n😀 three\n"
 
 
 def test_an_edit_for_an_older_text_is_refused_though_it_was_not_told_of_yet(
@@ -273,7 +314,7 @@ def test_an_edit_for_an_older_text_is_refused_though_it_was_not_told_of_yet(
     screen.said("I read again")
     assert "was changed by the user at the same moment" in last_asked(screen)
     screen.do("visit", str(screen.file))
-    assert screen.screen["text"].endswith("# agentd: shout\ntwo\nthree\n")
+    assert screen.screen["text"].endswith("# agentd: shout\ntwo\n😀 three\n")
 
 
 def test_an_edit_is_known_to_be_made_though_the_user_types_on(sublime: Callable[..., Sublime]) -> None:

@@ -206,6 +206,17 @@ def test_sublime_text_is_given_annotated_edits_and_shows_the_answer(home: Home) 
     assert "It is done." in shown(daemon).read_text()
 
 
+@pytest.mark.parametrize("answer", ["It is 42.\nAs ever.", "on and on\n" * 100])
+def test_sublime_text_is_told_of_each_answer_as_it_leaves_an_open_document_behind(
+    home: Home, answer: str
+) -> None:
+    daemon, _ = started(home, "sublime-text", reply(answer))
+    execute(daemon, "agentd.prompt", "go")
+    said = message(daemon, "It is 42." if "42" in answer else "agentd has answered at length: ")["message"]
+    assert "As ever." not in said
+    assert answer.strip() in shown(daemon).read_text()
+
+
 # --- vim-lsp: what a real Vim with it was seen to do ------------------------------------------------
 
 
