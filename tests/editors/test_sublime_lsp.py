@@ -391,3 +391,9 @@ def test_a_command_that_would_miss_unsaved_text_is_told_so(sublime: Callable[...
     screen.answer("Run anyway")
     screen.said("I see")
     assert "unsaved" in last_asked(screen)
+
+
+def test_agentd_ends_with_the_last_file_that_is_open(sublime: Callable[..., Sublime]) -> None:
+    screen = sublime("one\n", "ask")
+    screen.do("close")
+    screen.wait("it has ended", lambda: screen.daemon is None)

@@ -110,6 +110,10 @@ def visit(path: str) -> None:
     sublime.active_window().open_file(path)
 
 
+def close() -> None:
+    active().close()
+
+
 def save() -> None:
     view = active()
     text = view.buffer().text
@@ -140,6 +144,7 @@ SERVED = {
         visit,
         look_again,
         save,
+        close,
     )
 }
 
