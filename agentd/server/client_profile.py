@@ -16,7 +16,8 @@ class Quirks:
     `reloads_files`: a file that is shown and has changed on disk is shown anew. Where that is not so, each
     answer is shown under a name of its own.
     `leaves_open_behind`: told to show a document, it says that it did, but one that is open already stays
-    behind the one that the user is at. So a message tells of what is in it.
+    behind the one that the user is at, unless a place in it is named. So a message tells of an answer in it,
+    and what the user has asked to see gets a place.
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
     `cursor_is_selection`: where nothing is selected, the character under the cursor is told as the selection.
     `empties_created`: told to create a file, it empties one that is there by then, or creates none at all.

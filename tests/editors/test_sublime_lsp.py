@@ -223,6 +223,17 @@ def test_a_second_answer_is_told_of_and_stands_in_the_tab_of_the_first(
     assert "second\nsecond\n" in screen.screen["text"]
 
 
+def test_the_transcript_that_is_asked_for_comes_to_the_front(sublime: Callable[..., Sublime]) -> None:
+    screen = sublime("what is it\n", "ask", reply("first"))
+    screen.do("select", 0, 10)
+    screen.key("ctrl+alt+a")
+    screen.wait("the answer is open", lambda: screen.screen["file"].endswith(".md"))
+    screen.do("visit", str(screen.file))
+    show = {"session_name": "agentd", "command_name": "agentd.showTranscript"}
+    screen.do("press", {"command": "lsp_execute", "args": show})
+    screen.wait("the transcript is in front", lambda: screen.screen["file"].endswith(".md"))
+
+
 def test_a_key_without_a_selection_is_told_what_it_lacks(sublime: Callable[..., Sublime]) -> None:
     screen = sublime("what is it\n", "ask")
     screen.key("ctrl+alt+a")

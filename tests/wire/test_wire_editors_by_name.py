@@ -217,6 +217,22 @@ def test_sublime_text_is_told_of_each_answer_as_it_leaves_an_open_document_behin
     assert answer.strip() in shown(daemon).read_text()
 
 
+def test_what_is_asked_to_be_shown_comes_to_the_front_in_sublime_text(home: Home) -> None:
+    """LSP goes to the tab of an open document only where it is told a place in it."""
+    daemon, _ = started(home, "sublime-text", reply("It is 42."))
+    execute(daemon, "agentd.prompt", "go")
+    answer = daemon.asked("window/showDocument")
+    assert "selection" not in answer["params"]
+    daemon.answer(answer, {"success": True})
+    since = len(daemon.messages)
+    execute(daemon, "agentd.showTranscript")
+    asked = daemon.asked("window/showDocument", since)
+    assert asked["params"]["uri"] == answer["params"]["uri"]
+    assert asked["params"]["selection"]["start"]["line"] > 0
+    daemon.answer(asked, {"success": True})
+    assert daemon.serves()
+
+
 # --- vim-lsp: what a real Vim with it was seen to do ------------------------------------------------
 
 
