@@ -143,11 +143,11 @@ class ClientEditor:
                 # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
                 with CancelScope(shield=True):
                     outcome = await self._apply(pending)
-                if self.quirks.tells_when_still and pending.is_silent:
-                    with anyio.move_on_after(STILL_SECONDS):
-                        await pending.told.wait()
-                        await self.documents.settled()
-                    outcome = pending.outcome()
+                    if self.quirks.tells_when_still and pending.is_silent:
+                        with anyio.move_on_after(STILL_SECONDS):
+                            await pending.told.wait()
+                            await self.documents.settled()
+                        outcome = pending.outcome()
         finally:
             self._pending.remove(pending)
         return outcome
