@@ -65,16 +65,39 @@ def _wants(row: Sequence[Change]) -> Iterator[Wanted]:
     apart = [replace(_wanted(rows), where=kinds[each]) for each in kinds if (rows := _of_kind(row, each))]
     if len(apart) == 1 or (want.is_whole and want.before is None):  # what was made goes with its document
         yield want
+    elif want.is_whole and _is_back_in_editor(row):
+        yield want  # what the file was meanwhile lies below an unsaved document, and is the user's to save
     elif want.is_whole and not row[0].is_rewind:  # it was saved, or loaded anew, in between
         yield from (replace(each, before=want.before, is_whole=True) for each in apart)
     elif all(each.is_whole for each in apart):
-        yield from apart
+        yield from (_from_the_first(row, each) for each in apart)
     else:
         yield want
 
 
+def _is_back_in_editor(row: Sequence[Change]) -> bool:
+    """Whether a rewind has brought the document back to what the file was before all of this."""
+    first, last = row[0], row[-1]
+    return last.is_rewind and last.in_buffer and same_content(last.after, first.before)
+
+
+def _from_the_first(row: Sequence[Change], want: Wanted) -> Wanted:
+    """The same, where one of the two was first changed by a rewind: it began as the other did.
+
+    A rewind finds what prompts have left, saved or loaded anew, and that is not what was there before them.
+    """
+    own = _of_kind(row, want.where == "buffer")
+    return replace(want, before=row[0].before) if own[0].is_rewind and not row[0].is_rewind else want
+
+
 def _of_kind(row: Sequence[Change], in_buffer: bool) -> list[Change]:
     return [change for change in row if change.in_buffer is in_buffer]
+
+
+def _is_one_step_back(one: Change, other: Change) -> bool:
+    """Whether one rewind has brought both the document and the file to the same content."""
+    is_one = one.is_rewind and other.is_rewind and one.origin == other.origin
+    return is_one and one.in_buffer is not other.in_buffer and same_content(one.after, other.after)
 
 
 def _wanted(row: Sequence[Change]) -> Wanted:
@@ -82,6 +105,7 @@ def _wanted(row: Sequence[Change]) -> Wanted:
         # Where a kill prevented a change, the next one begins where that one began.
         same_content(change.before, last.after)
         or (same_content(change.before, last.before) and change.in_buffer is last.in_buffer)
+        or _is_one_step_back(last, change)
         for last, change in pairwise(row)
     )
     first, last = row[0], row[-1]
