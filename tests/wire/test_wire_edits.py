@@ -129,6 +129,7 @@ def test_a_reload_that_the_user_undoes_leaves_the_editor_in_the_right(
     daemon: Daemon, shared_home: Home
 ) -> None:
     with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        assert editor.agent_reads() + "\n" == TEXT
         editor.path.write_text("other\n")
         editor.type(0, len(TEXT), "other\n")
         editor.type(0, len("other\n"), TEXT)
