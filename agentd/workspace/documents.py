@@ -2,8 +2,8 @@
 
 A document is *dirty* when its text is neither what was last saved nor what is on disk. A clean document whose
 file has changed on disk (a command ran, or agentd edited it) is not dirty: until the editor reloads it, the
-disk is right. No editor tells of a reload, so one that has been changed and holds again what was saved is clean
-only where the disk holds that, too: the file may have been reloaded, and that undone. What is no file
+disk is right. No editor tells of a reload, so one that has been changed and holds again what was saved is
+clean only where the disk holds that, too: the file may have been reloaded, and that undone. What is no file
 (`untitled:` and the like) is kept by its URI and is always dirty.
 
 Of an editor that tells of an edit long after it made it, the text is *believed* meanwhile: it counts as the
