@@ -80,3 +80,43 @@ def test_what_a_command_does_below_a_document_that_is_back_goes_back_alone(edito
     assert both(editor) == (TEXT, "by another\n")
     author.rewind("one")
     assert both(editor) == (TEXT, TEXT)
+
+
+def test_going_back_and_forth_ends_where_it_began(editor: SimulatedEditor) -> None:
+    """Of the two changes of a rewind, one in the editor and one on the disk, each is known in both places."""
+    author = author_of(editor)
+    author.does("one", bash("echo four >> a.txt"))
+    loads(editor)
+    author.does("two", READ, replace("two", "2"))
+    changed = editor.text
+    author.rewind("one")
+    author.undo()
+    author.undo()
+    editor.save()
+    assert editor.text == TEXT
+    author.rewind("two")
+    assert editor.text == TEXT + "four\n"
+    author.undo()
+    author.undo()
+    assert told(author.rewind("one")) == {"a.txt": "changed"}
+    assert editor.text == TEXT
+    author.undo()
+    assert editor.text == TEXT + "four\n"
+    assert changed == TEXT.replace("two", "2") + "four\n"
+
+
+def test_what_was_saved_below_a_document_that_went_back_is_nobody_elses(editor: SimulatedEditor) -> None:
+    author = author_of(editor)
+    author.does("one", bash("echo four >> a.txt"))
+    loads(editor)
+    author.does("two", READ, replace("two", "2"))
+    editor.save()
+    author.does("three", bash("echo five >> a.txt"))
+    loads(editor)
+    author.does("four", READ, replace("three", "3"))
+    editor.save()
+    saved = editor.text
+    assert told(author.rewind("two")) == {"a.txt": "changed"}
+    assert both(editor) == (TEXT + "four\n", saved), "which is the user's to save"
+    assert told(author.rewind("one")) == {"a.txt": "changed"}
+    assert both(editor) == (TEXT, saved)
