@@ -86,7 +86,8 @@ def _of_kind(row: Sequence[Change], in_buffer: bool) -> list[Change]:
 def _is_back_in_editor(row: Sequence[Change]) -> bool:
     """Whether a rewind has brought the document back to what the file was before all of this."""
     first, last = row[0], row[-1]
-    return last.is_rewind and last.in_buffer and same_content(last.after, first.before)
+    is_back = last.is_rewind and last.in_buffer and same_content(last.after, first.before)
+    return is_back and same_content(_first_state(row, "buffer"), first.before)
 
 
 def _is_chain(row: Sequence[Change]) -> bool:
@@ -110,8 +111,7 @@ def _first_state(row: Sequence[Change], where: Where) -> FileState | None:
     if change.is_rewind and change.origin == row[0].origin:
         return change.before
     known = {_key(state) for each in row[:own] for state in (each.before, each.after)}
-    is_left = change.is_rewind or _key(change.before) in known
-    return row[0].before if is_left else change.before
+    return row[0].before if _key(change.before) in known else change.before
 
 
 def _wanted(row: Sequence[Change]) -> Wanted:

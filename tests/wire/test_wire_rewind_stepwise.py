@@ -120,3 +120,16 @@ def test_what_was_saved_below_a_document_that_went_back_is_nobody_elses(editor: 
     assert both(editor) == (TEXT + "four\n", saved), "which is the user's to save"
     assert told(author.rewind("one")) == {"a.txt": "changed"}
     assert both(editor) == (TEXT, saved)
+
+
+def test_a_document_beside_what_commands_did_below_it_comes_back_as_it_was(editor: SimulatedEditor) -> None:
+    editor.runs_anyway = True
+    author = author_of(editor)
+    author.does("one", READ, replace("two", "2"))
+    edited = editor.text
+    author.does("two", bash("echo four >> a.txt"))
+    editor.save()
+    author.rewind("one")
+    assert both(editor) == (TEXT, edited)
+    author.rewind("two")
+    assert editor.text == edited
