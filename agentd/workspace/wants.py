@@ -118,15 +118,20 @@ def _wanted(row: Sequence[Change]) -> Wanted:
     """What a row comes to.
 
     It is whole where each change began with what the session had found or left, in the document or the file:
-    then what goes with it was nobody else's.
+    then what goes with it was nobody else's. Where the two differed when the second of them was changed for
+    the first time, one of them held what somebody else had made of it. Then each is whole by itself: what was
+    saved, or loaded, from one into the other brings that along.
     """
-    known: set[Known] = set()
-    places: set[bool] = set()
+    known: dict[bool, set[Known]] = {}
     is_whole = True
     for change in row:
-        is_whole = is_whole and (change.in_buffer not in places or _key(change.before) in known)
-        places.add(change.in_buffer)
-        known |= {_key(change.before), _key(change.after)}
+        before = _key(change.before)
+        if change.in_buffer not in known:
+            other = known.get(not change.in_buffer, set())
+            known[change.in_buffer] = other if before in other else {before}
+        own = known[change.in_buffer]
+        is_whole = is_whole and before in own
+        own.add(_key(change.after))
     first, last = row[0], row[-1]
     return Wanted(
         first.parts,
@@ -136,7 +141,7 @@ def _wanted(row: Sequence[Change]) -> Wanted:
         is_whole=is_whole,
         made=max(change.made for change in row),
         in_buffer=any(change.in_buffer for change in row),
-        known=frozenset(known),
+        known=frozenset().union(*known.values()),
     )
 
 
