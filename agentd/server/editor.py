@@ -136,35 +136,34 @@ class ClientEditor:
         outcome: EditOutcome = NotApplied("it was not tried")
         if self.quirks.tells_late:
             await self._have_it_tell(edit.label)
-        pending = PendingEdit(edit, self.documents.text)
-        self._pending.append(pending)
-        try:
-            with self.documents.watched(pending.look):
-                # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
-                with CancelScope(shield=True):
-                    outcome = await self._apply(pending)
-                    if self.quirks.tells_when_still and pending.is_silent:
-                        with anyio.move_on_after(STILL_SECONDS):
-                            await pending.told.wait()
-                            await self.documents.settled()
-                        outcome = pending.outcome()
-        finally:
-            self._pending.remove(pending)
+        # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
+        with CancelScope(shield=True):
+            outcome = await self._apply(edit)
         return outcome
 
-    async def _apply(self, pending: PendingEdit) -> EditOutcome:
-        edit = pending.edit
+    async def _apply(self, edit: BufferEdit) -> EditOutcome:
         document = await self.documents.document(edit.path)
         if document is None:
             return NotApplied("it was closed in the editor just now", stale=True)
         if document.text != edit.before:
             return NotApplied("it was changed in the editor just now", stale=True)
-        if self._has_ended:
-            return NotApplied("the daemon is ending")
         # In a thread, as it takes a moment for a large document.
         params = await anyio.to_thread.run_sync(self._workspace_edit, edit, document)
         if self.documents.text(edit.path) != edit.before:
             return NotApplied("it was changed in the editor just now", stale=True)
+        if self._has_ended:
+            return NotApplied("the daemon is ending")
+        # Watched from here on only: what was typed and undone before is nothing that it tells of this edit.
+        pending = PendingEdit(edit, self.documents.text)
+        self._pending.append(pending)
+        try:
+            with self.documents.watched(pending.look):
+                return await self._outcome(pending, params)
+        finally:
+            self._pending.remove(pending)
+
+    async def _outcome(self, pending: PendingEdit, params: dict[str, Any]) -> EditOutcome:
+        """Ask for an edit, and wait until it is known what came of it, or for as long as that may take."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._send, pending, params)
             with anyio.move_on_after(EDIT_SECONDS):
@@ -172,7 +171,12 @@ class ClientEditor:
                 with anyio.move_on_after(_ANSWER_SECONDS):
                     await pending.answered.wait()
             tasks.cancel_scope.cancel()
-        return pending.outcome()
+        if not self.quirks.tells_when_still or not pending.is_silent:
+            return pending.outcome(EDIT_SECONDS)
+        with anyio.move_on_after(STILL_SECONDS):
+            await pending.told.wait()
+            await self.documents.settled()
+        return pending.outcome(EDIT_SECONDS + STILL_SECONDS)
 
     def can_do(self, kind: OperationKind) -> bool:
         """Whether the client takes such operations on files."""
