@@ -29,13 +29,12 @@ class Window {
   readonly prompts = new Map<string, [string | null, string | null]>();
   private readonly seqs = new Map<string, number>();
 
-  constructor(private readonly disk: { folder: string; kept: unknown[] }) {
-    const kept = { get: () => disk.kept, update: async (_: string, value: unknown[]) => void (disk.kept = value) };
+  constructor(disk: { folder: string }) {
     const log = (line: string) => void this.log.push(line);
     this.daemon.known.set("agentd/session/original", ({ promptId }: { promptId: string }) => ({ text: this.prompts.get(promptId)?.[0] ?? null }));
     this.daemon.known.set("agentd/session/diff", ({ promptId }: { promptId: string }) => this.diff(promptId));
-    this.changes = new Changes(this.daemon, kept as never, log);
-    this.store = new TrackStore(disk.folder, log);
+    this.changes = new Changes(this.daemon, join(disk.folder, "..", "changes.json"), log);
+    this.store = new TrackStore(disk.folder, log, (uri) => this.tracks.merged(uri));
     const originals = new Originals(this.daemon);
     this.tracks = new Tracks(this.daemon, this.changes, originals, this.store, log);
     this.review = new Review(this.changes, this.tracks, log);
@@ -111,13 +110,13 @@ class Window {
     this.review.dispose();
     this.tracks.dispose();
     this.changes.dispose();
-    await this.store.keep();
+    await Promise.all([this.store.keep(), this.changes.keep()]);
   }
 }
 
 const patchOf = (before: string, after: string): string => createTwoFilesPatch("a/a.txt", "b/a.txt", before, after);
 
-const disk = { folder: "", kept: [] as unknown[] };
+const disk = { folder: "" };
 let windows: Window[] = [];
 
 function opened(): Window {
@@ -128,7 +127,6 @@ function opened(): Window {
 
 beforeEach(() => {
   disk.folder = join(mkdtempSync(join(tmpdir(), "tracks-")), "review");
-  disk.kept = [];
 });
 
 afterEach(async () => {
@@ -195,6 +193,25 @@ test("what the user wrote is the user's in the next window, too, whoever saved i
   const next = opened();
   next.prompts.set("p", window.prompts.get("p")!);
   expect(await next.offered(again)).toEqual([["3\n", "THREE\n", false], ["6\n", "mine\n", true]]);
+});
+
+test("what two windows on the workspace accept is accepted in both, and in the next one the file is decided", async () => {
+  const { window, document } = await edited();
+  window.ends("p");
+  await window.accepts(document, 0);
+  await Promise.all([window.store.keep(), window.changes.keep()]);
+  const other = opened();
+  other.prompts.set("p", window.prompts.get("p")!);
+  const same = new Document(URI, document.getText());
+  expect(await other.offered(same)).toEqual([["6\n", "SIX\n", false]]);
+  document.types("1\n", "one\n");
+  expect(await window.offered(document)).toEqual([["6\n", "SIX\n", false]]);
+  await other.accepts(same, 0);
+  expect(other.states()).toEqual(["accepted"]);
+  await Promise.all([other.store.keep(), other.changes.keep()]);
+  await Promise.all([window.store.keep(), window.changes.keep(), window.store.look(), window.changes.look()]);
+  expect(window.states()).toEqual(["accepted"]);
+  expect(await window.offered(document)).toBeUndefined();
 });
 
 test("what is kept is for the user's eyes alone, and a file that is no good is left out", async () => {

@@ -24,9 +24,7 @@ import { fileUri } from "./uris";
 /** What the editor side may use of the rest of the host. */
 export interface EditingContext {
   client: Daemon;
-  /** What is kept with the workspace. */
-  kept: vscode.Memento;
-  /** The folder for what is kept of the workspace and is large. */
+  /** The folder for what is kept of the workspace, by all windows on it. */
   storage: string;
   /** The session whose sub-agent a session is. */
   parentOf(sessionId: string): string | null;
@@ -58,6 +56,8 @@ export interface Editing extends vscode.Disposable {
   applying<R>(params: ApplyWorkspaceEditParams, apply: () => R | Thenable<R>): Promise<R>;
   /** A session is deleted: its changes can neither be compared nor reverted any more. */
   forget(sessionId: string): void;
+  /** Writes what the user has decided of changes, now. */
+  keep(): Promise<void>;
   /** Tells the daemon at once where the user looks: called before a prompt is sent. */
   tellFocus(): void;
 }
@@ -117,10 +117,10 @@ function tellConflicts(files: { uri: string; conflict?: string }[]): void {
 
 export function createEditing(context: EditingContext): Editing {
   const { client } = context;
-  const changes = new Changes(client, context.kept, context.log, context.parentOf);
+  const changes = new Changes(client, path.join(context.storage, "changes.json"), context.log, context.parentOf);
   const originals = new Originals(client);
-  const store = new TrackStore(path.join(context.storage, "review"), context.log);
-  const tracks = new Tracks(client, changes, originals, store, context.log);
+  const store = new TrackStore(path.join(context.storage, "review"), context.log, (uri) => tracks.merged(uri));
+  const tracks: Tracks = new Tracks(client, changes, originals, store, context.log);
   const [previews, files, diagnostics, focus, statusBar] = [new Previews(), new Files(), new Diagnostics(client), new Focus(client), new StatusBar()];
   let workspaceUri: string | undefined;
   const commands = async () =>
@@ -138,6 +138,8 @@ export function createEditing(context: EditingContext): Editing {
     client.onRequest("agentd/document/save", (params: Parameters<typeof save>[0], token) => save(params, token)),
     client.onRequest("agentd/diagnostics/get", (params: Parameters<Diagnostics["get"]>[0], token) => diagnostics.get(params, token)),
     client.onConnection(connected),
+    // Another window may have been at work meanwhile.
+    vscode.window.onDidChangeWindowState(({ focused }) => focused && void Promise.all([changes.look(), store.look()])),
     context.onEvent((event) => {
       changes.note(event);
       tracks.note(event);
@@ -171,6 +173,7 @@ export function createEditing(context: EditingContext): Editing {
       changes.forget(sessionId);
       tracks.forget(sessionId);
     },
+    keep: async () => void (await Promise.all([changes.keep(), store.keep()])),
     tellFocus: () => focus.tell(),
     dispose: () => subscriptions.dispose(),
   };

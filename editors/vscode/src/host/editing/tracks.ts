@@ -5,11 +5,12 @@
  * was there before this window looked is made of what the daemon keeps of each prompt. What another program or a command
  * writes under an open document is the agent's while a prompt runs, as it is for the daemon, and else the user's.
  */
+import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { ApplyWorkspaceEditParams } from "vscode-languageclient/node";
 import type { EventNotification, FileChange, SessionDiffResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
-import { accepting, placesOf, withAgent, withUser, type Place, type Track } from "./attribution";
+import { accepting, acceptedOf, placesOf, withAgent, withUser, type Place, type Track } from "./attribution";
 import type { Changes } from "./changes";
 import { applied, edited, plain } from "./edits";
 import type { Hunk } from "./hunks";
@@ -21,6 +22,8 @@ import { documentOf, keyOf } from "./uris";
 
 const LOOK_DELAY_MS = 100;
 const MAX_TRIES = 5;
+/** So many of the places that were accepted of a file are kept for other windows to hear of. */
+const MAX_ACCEPTED = 200;
 
 /** A file under review as it is now; `base` has `\n` as line ends. */
 export interface Reviewed {
@@ -116,7 +119,8 @@ export class Tracks implements vscode.Disposable {
     const track = this.store.get(document.uri.toString());
     if (!track) return;
     const now = plain(document.getText());
-    this.put({ ...track, ...accepting(track, now, place), isAccepted: true });
+    const known = [...(track.accepted ?? []).slice(1 - MAX_ACCEPTED), { id: randomUUID(), ...acceptedOf(track, now, place) }];
+    this.put({ ...track, ...accepting(track, now, place), isAccepted: true, accepted: known });
     this.count(track.uri);
     this.runs.cut(track.uri);
     void this.store.keep(); // the window may be gone in a moment
@@ -143,6 +147,15 @@ export class Tracks implements vscode.Disposable {
     this.put({ ...track, isSettled: !isOpen });
     if (isOpen) this.changes.reopen(track.sessionId, track.promptId, uri);
     else this.changes.settle(this.sessionsOf(track), uri, track.isAccepted ? "accepted" : "reverted");
+  }
+
+  /** Another window has accepted something of a file. */
+  merged(uri: string): void {
+    this.count(uri);
+    this.runs.cut(uri);
+    const document = documentOf(uri);
+    if (document) this.lookSoon(document);
+    this.changed.fire();
   }
 
   forget(sessionId: string): void {
