@@ -62,6 +62,9 @@ export interface Editing extends vscode.Disposable {
   tellFocus(): void;
 }
 
+/** All events of a long session are many: they are asked for once it is on the screen. */
+const CATCH_UP_DELAY_MS = 250;
+
 async function openFile({ uri: named, line }: Params<"openFile">): Promise<object> {
   const uri = fileUri(named);
   const selection = line === undefined ? undefined : new vscode.Range(line, 0, line, 0);
@@ -123,6 +126,7 @@ export function createEditing(context: EditingContext): Editing {
   const tracks: Tracks = new Tracks(client, changes, originals, store, context.log);
   const [previews, files, diagnostics, focus, statusBar] = [new Previews(), new Files(), new Diagnostics(client), new Focus(client), new StatusBar()];
   let workspaceUri: string | undefined;
+  let catchingUp: NodeJS.Timeout | undefined;
   const commands = async () =>
     (await client.request<CommandsResult>("agentd/commands", workspaceUri === undefined ? {} : { workspaceUri })).commands;
   const connected = () => {
@@ -165,7 +169,10 @@ export function createEditing(context: EditingContext): Editing {
     capabilities: { diagnostics: true, save: true },
     shown({ session }) {
       workspaceUri = session.workspaceUri;
-      changes.catchUp(session.sessionId).catch((error) => context.log(`The changes of ${session.sessionId} are not known: ${String(error)}`));
+      clearTimeout(catchingUp); // a session may be told in two steps
+      catchingUp = setTimeout(() => {
+        changes.catchUp(session.sessionId).catch((error) => context.log(`The changes of ${session.sessionId} are not known: ${String(error)}`));
+      }, CATCH_UP_DELAY_MS);
       return changes.of(session.sessionId);
     },
     applying: (params, apply) => tracks.applying(params, apply),
@@ -175,6 +182,9 @@ export function createEditing(context: EditingContext): Editing {
     },
     keep: async () => void (await Promise.all([changes.keep(), store.keep()])),
     tellFocus: () => focus.tell(),
-    dispose: () => subscriptions.dispose(),
+    dispose: () => {
+      clearTimeout(catchingUp);
+      subscriptions.dispose();
+    },
   };
 }
