@@ -54,8 +54,8 @@ def original(
     changes = _changes(checkpoints)
     try:
         place = place_of(root, params.uri, {change.parts for change in changes})
-        ours = (each for each in changes if each.parts == place.parts and each.origin in since)
-        first = next(ours, None)
+        ours = [each for each in changes if each.parts == place.parts and each.origin in since]
+        first = _shown([each for each in ours if each.origin == ours[0].origin])[0] if ours else None
         if first is None and isinstance(place, Untitled):
             reason = f"'{place.shown}' is no file: what it holds is in the editor."
             raise RpcError("unsupported", reason)
@@ -85,16 +85,27 @@ def _net(
     changes: Iterable[Change], prompts: Collection[str] | None
 ) -> dict[Parts, tuple[FileState | None, FileState | None]]:
     """The state of each file before the first change and behind the last, where these differ."""
-    ends: dict[Parts, tuple[FileState | None, FileState | None]] = {}
+    rows: dict[Parts, list[Change]] = {}
     for change in changes:
         if prompts is None or (change.origin in prompts and not change.is_rewind):
-            first = ends[change.parts][0] if change.parts in ends else change.before
-            ends[change.parts] = (first, change.after)
+            rows.setdefault(change.parts, []).append(change)
+    ends = {
+        parts: (row[0].before, row[-1].after)
+        for parts, row in ((parts, _shown(row)) for parts, row in sorted(rows.items()))
+    }
     return {
         parts: (before, after)
-        for parts, (before, after) in sorted(ends.items())
+        for parts, (before, after) in ends.items()
         if not same_content(before, after) or _modes(before, after)
     }
+
+
+def _shown(row: list[Change]) -> list[Change]:
+    """Of the changes of a file those that its user sees: what a command did below unsaved text is another row."""
+    above = [change for change in row if not change.below]
+    if not above or same_content(above[0].before, above[-1].after):
+        return [change for change in row if change.below] or row
+    return above
 
 
 def _modes(before: FileState | None, after: FileState | None) -> str:
