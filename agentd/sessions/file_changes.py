@@ -89,10 +89,8 @@ def _net(
     for change in changes:
         if prompts is None or (change.origin in prompts and not change.is_rewind):
             rows.setdefault(change.parts, []).append(change)
-    ends = {
-        parts: (row[0].before, row[-1].after)
-        for parts, row in ((parts, _shown(row)) for parts, row in sorted(rows.items()))
-    }
+    shown = {parts: _shown(row) for parts, row in sorted(rows.items())}
+    ends = {parts: (row[0].before, row[-1].after) for parts, row in shown.items()}
     return {
         parts: (before, after)
         for parts, (before, after) in ends.items()
@@ -101,7 +99,7 @@ def _net(
 
 
 def _shown(row: list[Change]) -> list[Change]:
-    """Of the changes of a file those that its user sees: what a command did below unsaved text is another row."""
+    """Of a file's changes those that its user sees: what a command did below unsaved text is another row."""
     above = [change for change in row if not change.below]
     if not above or same_content(above[0].before, above[-1].after):
         return [change for change in row if change.below] or row

@@ -24,7 +24,7 @@ _BLOCK_BYTES = 256 * 1024
 class ReplayReader:
     """Reads behind event `after_seq`, as far as the journal goes, again and again until it has caught up.
 
-    It begins where that, or what it refers to, begins: what is read costs what is told, and not what is there.
+    It begins where that, or what it refers to, begins: reading costs what is told, and not what is there.
     `seq` is the number of the last event that was read. Nothing is kept of a replay that would be too large
     or has a hole: its client gets a snapshot instead.
     """

@@ -129,7 +129,7 @@ class Session:
         return self._attached(replay.events if is_whole else None)
 
     def present(self, after_seq: int) -> AttachResult | None:
-        """The same for a client that has seen all there is, or numbers there are none of: nothing is read then."""
+        """The same for a client that has seen all there is, or names a later event: nothing is read then."""
         if after_seq < self._state.seq:
             return None
         return self._attached([] if after_seq == self._state.seq else None)

@@ -1,4 +1,4 @@
-"""A file that one prompt changes both in the editor and on the disk has one patch: from before it to behind it."""
+"""A file that a prompt changes both in the editor and on the disk has one patch, from before to behind it."""
 
 import pytest
 from wire.editing import CAPABILITIES, READ, SimulatedEditor, honest, replace
