@@ -10,6 +10,7 @@ from agentd.protocol.methods import (
     SessionOriginalParams,
     SessionOriginalResult,
 )
+from agentd.sessions.diff_steps import steps_of
 from agentd.sessions.rewinding import begun, place_of
 from agentd.sessions.state import SessionState
 from agentd.tools.diff import action_of, file_change
@@ -32,8 +33,12 @@ def diff(
     patches: list[str] = []
     told: list[DiffFile] = []
     room = _MOST_PATCH
-    for parts, (before, after) in _net(_changes(checkpoints), prompts).items():
-        patch, file = _file(checkpoints, place_at(root, parts), before, after)
+    for parts, row in _net(_changes(checkpoints), prompts).items():
+        place = place_at(root, parts)
+        patch, file = _file(checkpoints, place, row[0].before, row[-1].after)
+        if (steps := steps_of(checkpoints, place, row, room - len(patch))) is not None:
+            file = file.model_copy(update={"steps": steps})
+            room -= sum(len(step.patch) for step in steps)
         if len(patch) > room:
             patch = f"{_head(file, parts)}The diff of this file is left out: it would be too long.\n"
         room -= len(patch)
@@ -81,21 +86,18 @@ def _changes(checkpoints: Checkpoints) -> Sequence[Change]:
         raise RpcError("storage", f"What files were before cannot be read: {error.strerror}.") from error
 
 
-def _net(
-    changes: Iterable[Change], prompts: Collection[str] | None
-) -> dict[Parts, tuple[FileState | None, FileState | None]]:
-    """The state of each file before the first change and behind the last, where these differ."""
+def _net(changes: Iterable[Change], prompts: Collection[str] | None) -> dict[Parts, list[Change]]:
+    """The changes of each file whose state before the first differs from that behind the last."""
     rows: dict[Parts, list[Change]] = {}
     for change in changes:
         if prompts is None or (change.origin in prompts and not change.is_rewind):
             rows.setdefault(change.parts, []).append(change)
     shown = {parts: _shown(row) for parts, row in sorted(rows.items())}
-    ends = {parts: (row[0].before, row[-1].after) for parts, row in shown.items()}
-    return {
-        parts: (before, after)
-        for parts, (before, after) in ends.items()
-        if not same_content(before, after) or _modes(before, after)
-    }
+    return {parts: row for parts, row in shown.items() if _came_to_something(row[0].before, row[-1].after)}
+
+
+def _came_to_something(before: FileState | None, after: FileState | None) -> bool:
+    return not same_content(before, after) or _modes(before, after) != ""
 
 
 def _shown(row: list[Change]) -> list[Change]:

@@ -27,6 +27,8 @@ class Window {
   readonly review: Review;
   /** Before and after each prompt, as the daemon keeps it. */
   readonly prompts = new Map<string, [string | null, string | null]>();
+  /** Texts through which a prompt came to its last one, by turns the agent's and others' doing. */
+  readonly through = new Map<string, string[]>();
   private readonly seqs = new Map<string, number>();
 
   constructor(disk: { folder: string }) {
@@ -43,7 +45,9 @@ class Window {
   private diff(promptId: string): object {
     const [before, after] = this.prompts.get(promptId) ?? [null, null];
     const patch = after === null ? "" : patchOf(before ?? "", after);
-    return { patch, files: [{ uri: URI, action: "changed", additions: 1, deletions: 1 }] };
+    const texts = this.through.get(promptId);
+    const steps = texts?.slice(1).map((text, at) => ({ by: at % 2 === 0 ? "agentd" : "others", patch: patchOf(texts[at]!, text) }));
+    return { patch, files: [{ uri: URI, action: "changed", additions: 1, deletions: 1, ...(steps ? { steps } : {}) }] };
   }
 
   tell(promptId: string | undefined, event: object, sessionId = "s"): void {
@@ -212,6 +216,37 @@ test("what two windows on the workspace accept is accepted in both, and in the n
   await Promise.all([window.store.keep(), window.changes.keep(), window.store.look(), window.changes.look()]);
   expect(window.states()).toEqual(["accepted"]);
   expect(await window.offered(document)).toBeUndefined();
+});
+
+test("what others wrote to a closed file in the midst of a run is not offered as the agent's", async () => {
+  const window = opened();
+  const texts = [BEFORE, BEFORE.replace("2", "TWO"), BEFORE.replace("2", "TWO").replace("4", "mine"), BEFORE.replace("2", "TWO").replace("4", "mine").replace("7", "SEVEN")];
+  window.prompts.set("p", [BEFORE, texts[3]!]);
+  window.through.set("p", texts);
+  window.begins("p");
+  window.toolEnds("p", texts[0]!, texts[1]!);
+  window.toolEnds("p", texts[2]!, texts[3]!);
+  window.ends("p");
+  const document = new Document(URI, texts[3]!);
+  expect(await window.offered(document)).toEqual([["2\n", "TWO\n", false], ["7\n", "SEVEN\n", false]]);
+});
+
+test("nor in a file that is under review already", async () => {
+  const { window, document } = await edited();
+  window.ends("p");
+  await window.offered(document);
+  document.close();
+  const now = document.getText();
+  const texts = [now, now.replace("1", "ONE"), now.replace("1", "ONE").replace("4", "mine"), now.replace("1", "ONE").replace("4", "mine").replace("7", "SEVEN")];
+  window.prompts.set("q", [now, texts[3]!]);
+  window.through.set("q", texts);
+  window.begins("q");
+  window.toolEnds("q", texts[0]!, texts[1]!);
+  window.toolEnds("q", texts[2]!, texts[3]!);
+  await window.hasEnded("q");
+  expect(await window.offered(new Document(URI, texts[3]!))).toEqual([
+    ["1\n", "ONE\n", false], ["3\n", "THREE\n", false], ["6\n7\n", "SIX\nSEVEN\n", false],
+  ]);
 });
 
 test("what is kept is for the user's eyes alone, and a file that is no good is left out", async () => {
