@@ -17,7 +17,7 @@ from anyio import CancelScope
 
 from agentd.daemon.door import ClientError, Door
 from agentd.protocol.capabilities import position_encoding
-from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParams
+from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParams, UnsavedParams
 from agentd.protocol.messages import Range
 from agentd.protocol.methods import ClientOptions
 from agentd.protocol.text import one_line, visible
@@ -25,7 +25,7 @@ from agentd.server.client_profile import Quirks
 from agentd.server.diagnostics import EditorDiagnostics
 from agentd.server.findings import ShownFindings
 from agentd.server.hunks import text_edits
-from agentd.server.language_server import LanguageServer, file_of
+from agentd.server.language_server import LanguageServer, file_of, key_of
 from agentd.server.operations import FileOperations
 from agentd.workspace.buffer import Encoding
 from agentd.workspace.diagnostics import Known
@@ -82,6 +82,8 @@ class ClientEditor:
     operations: FileOperations = field(init=False)
     focus: Focus | None = None
     quirks: Quirks = _NO_QUIRKS
+    _unsaved: frozenset[Path] = frozenset()
+    _waiting: list[Callable[[], None]] = field(default_factory=list)
     _pending: list["_Pending"] = field(default_factory=list)
     _has_ended: bool = False
 
@@ -124,8 +126,18 @@ class ClientEditor:
         return await self.documents.untitled()
 
     async def dirty_paths(self) -> tuple[Path, ...]:
-        """The files whose documents differ from what is on disk."""
-        return await self.documents.dirty_paths()
+        """The files whose documents differ from what is on disk, notebooks and the like too."""
+        return tuple(dict.fromkeys((*await self.documents.dirty_paths(), *sorted(self._unsaved))))
+
+    def is_unsaved(self, path: Path) -> bool:
+        """Whether the file is open as something else than text, and not saved."""
+        return path in self._unsaved
+
+    def note_unsaved(self, params: UnsavedParams) -> None:
+        """`agentd/document/unsaved`: these take the place of those from before."""
+        self._unsaved = frozenset(path for uri in params.uris if (path := key_of(uri)) is not None)
+        for tell in self._waiting:
+            tell()
 
     # --- edits ------------------------------------------------------------------------------------
 
@@ -308,10 +320,14 @@ class ClientEditor:
         def tell() -> None:
             news.set()
 
-        with self.documents.watched(tell):
-            while set(paths) & set(await self.documents.dirty_paths()):
-                await news.wait()
-                news = anyio.Event()
+        self._waiting.append(tell)
+        try:
+            with self.documents.watched(tell):
+                while set(paths) & set(await self.dirty_paths()):
+                    await news.wait()
+                    news = anyio.Event()
+        finally:
+            self._waiting.remove(tell)
 
 
 class _Pending:
