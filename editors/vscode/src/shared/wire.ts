@@ -193,6 +193,7 @@ export interface Wire {
   TurnEnd?: TurnEnd;
   TurnStart?: TurnStart;
   UnsavedDocument?: UnsavedDocument;
+  UnsavedParams?: UnsavedParams;
   Usage?: Usage;
   UserMessage?: UserMessage;
 }
@@ -1379,4 +1380,10 @@ export interface ToolsResult {
  */
 export interface TrustParams {
   trusted: boolean;
+}
+/**
+ * `agentd/document/unsaved`: all files that are open as something else than text and not saved.
+ */
+export interface UnsavedParams {
+  uris: string[];
 }

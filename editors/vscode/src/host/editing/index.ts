@@ -13,6 +13,7 @@ import { Changes } from "./changes";
 import { Diagnostics } from "./diagnostics";
 import { Files } from "./files";
 import { Focus } from "./focus";
+import { Notebooks } from "./notebooks";
 import { openDiff, ORIGINAL, Originals, PREVIEW, Previews } from "./originals";
 import { Review } from "./review";
 import { save } from "./saving";
@@ -125,6 +126,7 @@ export function createEditing(context: EditingContext): Editing {
   const store = new TrackStore(path.join(context.storage, "review"), context.log, (uri) => tracks.merged(uri));
   const tracks: Tracks = new Tracks(client, changes, originals, store, context.log);
   const [previews, files, diagnostics, focus, statusBar] = [new Previews(), new Files(), new Diagnostics(client), new Focus(client), new StatusBar()];
+  const notebooks = new Notebooks(client);
   let workspaceUri: string | undefined;
   let catchingUp: NodeJS.Timeout | undefined;
   const commands = async () =>
@@ -134,12 +136,17 @@ export function createEditing(context: EditingContext): Editing {
     if (client.connection.state !== "ready") return tracks.reset();
     focus.forget();
     diagnostics.tellAll();
+    notebooks.tellAll();
   };
   const subscriptions = vscode.Disposable.from(
-    changes, tracks, files, diagnostics, focus, statusBar, new Review(changes, tracks, context.log),
+    changes, tracks, files, diagnostics, notebooks, focus, statusBar, new Review(changes, tracks, context.log),
     vscode.workspace.registerTextDocumentContentProvider(ORIGINAL, originals),
     vscode.workspace.registerTextDocumentContentProvider(PREVIEW, previews),
-    client.onRequest("agentd/document/save", (params: Parameters<typeof save>[0], token) => save(params, token)),
+    client.onRequest("agentd/document/save", async (params: Parameters<typeof save>[0], token) => {
+      const result = await save(params, token);
+      notebooks.tell(); // before the answer, which it proves
+      return result;
+    }),
     client.onRequest("agentd/diagnostics/get", (params: Parameters<Diagnostics["get"]>[0], token) => diagnostics.get(params, token)),
     client.onConnection(connected),
     // Another window may have been at work meanwhile.
