@@ -359,11 +359,14 @@ class CancelResult(Wire):
     background: Many[BackgroundInfo] | None = absent()
 
 
+QueueOp = Literal["edit", "remove", "move", "clear", "run"]
+
+
 class QueueUpdateParams(Wire):
     """`agentd/queue/update`. `prompt_id` is needed by edit, remove and move; without it, run means all."""
 
     session_id: Id
-    op: Literal["edit", "remove", "move", "clear", "run"]
+    op: QueueOp
     prompt_id: Id | None = absent()
     prompt: Text | Many[ContentBlock] | None = absent()
     index: int | None = Field(default=None, ge=0, exclude_if=lambda value: value is None)

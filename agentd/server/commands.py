@@ -21,7 +21,7 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import CommandContent, ContentBlock, Mode, ResourceContent, TextContent
 from agentd.protocol.text import one_line
 from agentd.protocol.wire import Many, Wire, absent
-from agentd.server import actions, orders
+from agentd.server import actions, left_waiting, orders
 from agentd.server.actions import CodeActionParams, Target
 from agentd.server.editor import ClientEditor
 from agentd.server.language_server import file_of, key_of
@@ -179,6 +179,10 @@ class Commands:
         await self.methods.house.find_out(self.methods.connection.default_mode)
         session = await self.methods.prompts.session_for(params)
         self.methods.sessions.used(session)
+        return await self._take(session, params)
+
+    async def _take(self, session: Session, params: wire.PromptParams) -> object:
+        """Have a session take a prompt, and show how it goes and ends."""
 
         def on_start(taken: Submission) -> None:
             progress = self._progress(session, taken)
@@ -193,6 +197,8 @@ class Commands:
         if session is not None:
             title = one_line(session.info.title) or session.session_id
             self.shown.message(f'agentd had ended in the middle; its session "{title}" goes on.')
+            if session.state.queue:
+                self.methods.background(left_waiting.offer, session, self.shown, self._take)
 
     def _progress(self, session: Session, taken: Submission) -> Progress | None:
         if not self.methods.connection.client.progress:

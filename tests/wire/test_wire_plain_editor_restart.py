@@ -8,6 +8,7 @@ from wire.harness import Daemon
 from wire.home import Home
 from wire.processes import until
 from wire.scripts import reply, tool
+from wire.test_wire_kill import assert_request_is_valid
 from wire.test_wire_plain_editor import PLAIN, execute, message, plain_editor, refused, take_progress
 
 
@@ -41,6 +42,74 @@ def test_the_session_of_a_killed_daemon_goes_on(home: Home, number: int) -> None
     take_progress(daemon)
     message(daemon, "now all of it")
     assert "the first words" in str(home.model_requests()[-1]["messages"])
+
+
+@pytest.mark.parametrize("moment", ["a question", "a tool"])
+def test_a_session_goes_on_whatever_the_kill_met(home: Home, moment: str) -> None:
+    """The model is sent a history that it takes, and what ran does not run again."""
+    command = "echo ran >> ran.txt; sleep 600"
+    daemon, root = plain_editor(home, reply("I run it", tool("bash", {"command": command}, "the-call")))
+    session = execute(daemon, "agentd.prompt", "the first words")["sessionId"]
+    take_progress(daemon)
+    daemon.asked("window/showMessageRequest")
+    if moment != "a question":
+        execute(daemon, "agentd.approve")
+        until((root / "ran.txt").exists, "the command runs")
+    daemon.kill()
+    daemon = again(home, root, reply("now all of it"))
+    assert execute(daemon, "agentd.prompt", "and on")["sessionId"] == session
+    take_progress(daemon)
+    message(daemon, "now all of it")
+    asked = home.model_requests("and on")[-1]["messages"]
+    assert_request_is_valid(asked)
+    (result,) = (each for each in asked if each["role"] == "tool_result")
+    assert (result["toolCallId"], result["isError"]) == ("the-call", True)
+    if moment == "a question":
+        assert not (root / "ran.txt").exists()
+    else:
+        assert (root / "ran.txt").read_text() == "ran\n"
+
+
+def killed_while_two_wait(home: Home) -> tuple[Path, str]:
+    """The folder and the session of a daemon that was killed while two prompts waited in it."""
+    daemon, root = plain_editor(home, reply("half of it", hang=True))
+    session: str = execute(daemon, "agentd.prompt", "the first words")["sessionId"]
+    take_progress(daemon)
+    execute(daemon, "agentd.prompt", "words that wait")
+    execute(daemon, "agentd.prompt", "more words that wait")
+    daemon.kill()
+    return root, session
+
+
+@pytest.mark.parametrize("answer", ["Run", "Drop", "Leave", None])
+def test_what_waited_for_a_killed_daemon_runs_if_the_user_says_so(home: Home, answer: str | None) -> None:
+    """The answers are shown, in their order; what is left waits on, and no word is lost unsaid."""
+    root, session = killed_while_two_wait(home)
+    daemon = again(home, root, reply("now all of it"), reply("one"), reply("two"))
+    execute(daemon, "agentd.prompt", "and on")
+    question = daemon.asked("window/showMessageRequest")
+    assert '"words that wait", "more words that wait"' in question["params"]["message"]
+    assert [each["title"] for each in question["params"]["actions"]] == ["Run", "Drop", "Leave"]
+    message(daemon, "now all of it")
+    daemon.answer(question, answer and {"title": answer})
+    if answer == "Run":
+        message(daemon, "one")
+        message(daemon, "two")
+        asked = str(home.model_requests()[-1]["messages"])
+        assert asked.index("and on") < asked.index("'words that wait") < asked.index("more words that wait")
+    else:
+        if answer is None:
+            assert '"words that wait", "more words that wait"' in message(daemon, "has not run")["message"]
+        execute(daemon, "agentd.prompt", "and then")
+        message(daemon, "one")
+        assert "words that wait" not in str(home.model_requests()[-1]["messages"])
+    waits = [] if answer in ("Run", "Drop") else ["words that wait", "more words that wait"]
+
+    def left() -> bool:
+        queue = daemon.call("agentd/session/get", {"sessionId": session})["queue"]
+        return [each["prompt"][0]["text"] for each in queue] == waits
+
+    until(left, "what waits is as the user has said")
 
 
 def test_its_changes_can_be_undone_and_its_transcript_be_read(home: Home) -> None:

@@ -43,7 +43,7 @@ export async function scene(stage, settings = {}) {
   (await stage.model.asked()).calls("edit_file", {
     file_path: "greet.py", old_string: "def farewell(name):", new_string: "def farewell(name: str) -> str:",
   }).ends();
-  (await stage.model.asked()).calls("bash", { command: "python3 greet.py" }).ends("Now I run it.");
+  (await stage.model.asked()).says("Now I run it.").calls("bash", { command: "python3 greet.py" }).ends();
   await chat.permission.waitFor();
   return { window, chat };
 }

@@ -5,6 +5,8 @@ import { daemons, hosts } from "./processes.mjs";
 import { until } from "./until.mjs";
 import { Window } from "./window.mjs";
 
+const KEPT_SECONDS = 15; // as much as a machine that is busy takes to end what it does not keep
+
 export class Stage {
   #windows = [];
   #said = [];
@@ -140,11 +142,24 @@ export class Stage {
     }
     this.model.reset();
     if (this.#machine !== null) this.#setMachine({});
-    const { pid } = this.#house.server;
-    await until("the extension hosts end with their windows",
-      () => hosts(pid).length === 0 && daemons(pid).length === 0,
-      { seen: () => JSON.stringify([...hosts(pid), ...daemons(pid)]) });
+    await this.#nothingRuns();
     for (const name of ["", ".asked"]) rmSync(this.#house.server.python + name, { force: true });
     rmSync(join(this.folder, "scratch"), { recursive: true, force: true });
+  }
+
+  /**
+   * VS Code keeps the extension host of a window that went before it was wholly up, so that it could come back.
+   * Such a host is ended here; whatever ends it, its daemon has to end with it.
+   */
+  async #nothingRuns() {
+    const { pid } = this.#house.server;
+    const ended = () => hosts(pid).length === 0 && daemons(pid).length === 0;
+    const seen = () => JSON.stringify([...hosts(pid), ...daemons(pid)]);
+    try {
+      await until("the extension hosts end with their windows", ended, { seconds: KEPT_SECONDS });
+    } catch {
+      for (const host of hosts(pid)) process.kill(host.pid);
+      await until("the daemons end with their extension hosts", ended, { seen });
+    }
   }
 }
