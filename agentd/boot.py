@@ -190,7 +190,9 @@ def _answer_in_lsp(params: dict[str, Any]) -> dict[str, Any] | None:
     if not _are_plain(params):
         return None
     quirks = quirks_of(params.get("clientInfo"))
-    return initialize_result(params["capabilities"], whole_documents=quirks.counts_characters)
+    return initialize_result(
+        params["capabilities"], whole_documents=quirks.counts_characters, at_once=quirks.tells_twice
+    )
 
 
 def _answer_in_acp(params: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """The command line. Each command is a module of its own, imported only when it is used."""
 
+import errno
 import sys
 from importlib import import_module
 
@@ -17,19 +18,14 @@ COMMANDS = {
 }
 
 _USAGE = "usage: agentd [--version] [--help] [COMMAND ...]"
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+"""What keeps stdout from being written; such an error names no file."""
 
 
 def main(argv: list[str]) -> int:
     """Run the command that `argv` names, with the rest as its arguments. Gives the exit code, 2 for usage."""
-    name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
-    if name in ("-h", "--help", "help"):
-        print(_help())
-        return 0
-    if name not in COMMANDS or name == "serve":
-        print(f"{_USAGE}\nagentd: there is no command {name!r}; agentd --help lists them.", file=sys.stderr)
-        return 2
     try:
-        code: int = import_module(f"agentd.cli.{name}").main(rest)
+        code = _run(argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
@@ -37,6 +33,24 @@ def main(argv: list[str]) -> int:
         # the reader of stdout is gone: end as quietly as a program that SIGPIPE ends
         _discard_stdout()
         return 141
+    except OSError as error:
+        if error.errno not in _UNWRITABLE or error.filename is not None:
+            raise
+        _discard_stdout()
+        print(f"agentd: what it says could not be written: {error.strerror}.", file=sys.stderr)
+        return 1
+    return code
+
+
+def _run(argv: list[str]) -> int:
+    name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
+    if name in ("-h", "--help", "help"):
+        print(_help())
+        return 0
+    if name not in COMMANDS or name == "serve":
+        print(f"{_USAGE}\nagentd: there is no command {name!r}; agentd --help lists them.", file=sys.stderr)
+        return 2
+    code: int = import_module(f"agentd.cli.{name}").main(rest)
     return code
 
 

@@ -102,15 +102,18 @@ LIMITS = {
 }
 
 
-def initialize_result(capabilities: Any, *, whole_documents: bool = False) -> dict[str, Any]:
+def initialize_result(
+    capabilities: Any, *, whole_documents: bool = False, at_once: bool = False
+) -> dict[str, Any]:
     """The `InitializeResult` for a client of these capabilities, without what is registered with it later.
 
-    `whole_documents`: it is asked for the whole text at each change.
+    `whole_documents`: it is asked for the whole text at each change. `at_once`: documents and code actions
+    are announced here, though it would take registrations of them.
     """
     announced: dict[str, Any] = {}
-    if not takes_documents_later(capabilities):
+    if at_once or not takes_documents_later(capabilities):
         announced["textDocumentSync"] = {**DOCUMENT_SYNC, "change": 1} if whole_documents else DOCUMENT_SYNC
-    if not takes_actions_later(capabilities):
+    if at_once or not takes_actions_later(capabilities):
         announced["codeActionProvider"] = {"codeActionKinds": list(ACTION_KINDS)}
     return {
         "capabilities": {

@@ -15,6 +15,9 @@ class Quirks:
 
     `reloads_files`: a file that is shown and has changed on disk is shown anew. Where that is not so, each
     answer is shown under a name of its own.
+    `leaves_open_behind`: told to show a document, it says that it did, but one that is open already stays
+    behind the one that the user is at, unless a place in it is named. So a message tells of an answer in it,
+    and what the user has asked to see gets a place.
     `long_messages`: a message of several lines can be read. Where it cannot, only its first line is sent.
     `cursor_is_selection`: where nothing is selected, the character under the cursor is told as the selection.
     `empties_created`: told to create a file, it empties one that is there by then, or creates none at all.
@@ -23,16 +26,23 @@ class Quirks:
     `tells_late`: it makes every edit, with no look at versions, and tells of it, as of what is typed, seconds
     later or once the user is there. It tells before it answers a message that has no choices, so one is shown
     before each edit; and its word that it made the edit counts until it tells.
+    `tells_when_still`: it tells of changes, its own edits too, once nothing has been typed for a moment,
+    however long that takes. So its silence after it said that it made an edit proves nothing yet.
+    `tells_twice`: what was typed before it took a registration of documents it tells in `didOpen` and once
+    more as a change. So documents are announced to it.
     `counts_characters`: within a line it counts characters, and no units of the agreed encoding. So it is
     asked for whole documents, and given whole lines.
     """
 
     reloads_files: bool = False
+    leaves_open_behind: bool = False
     long_messages: bool = True
     cursor_is_selection: bool = False
     empties_created: bool = False
     progress_is_a_line: bool = False
     tells_late: bool = False
+    tells_when_still: bool = False
+    tells_twice: bool = False
     counts_characters: bool = False
 
 
@@ -43,7 +53,14 @@ QUIRKS: dict[str, Quirks] = {
     ),
     "Eglot": Quirks(progress_is_a_line=True),  # in the mode line
     "Neovim": Quirks(empties_created=True),
-    "Sublime Text LSP": Quirks(reloads_files=True, progress_is_a_line=True),
+    "Sublime Text LSP": Quirks(  # messages in the status bar
+        reloads_files=True,
+        leaves_open_behind=True,
+        long_messages=False,
+        progress_is_a_line=True,
+        tells_when_still=True,
+        tells_twice=True,
+    ),
     "Zed": Quirks(reloads_files=True, progress_is_a_line=True),
     "vim-lsp": Quirks(long_messages=False, progress_is_a_line=True, tells_late=True, counts_characters=True),
 }

@@ -295,11 +295,12 @@ class Commands:
             file = await self.shown.file(session.journal, suffix, text)
         except OSError as error:
             raise RpcError("storage", f"agentd's data folder cannot be written: {error.strerror}") from error
-        self.methods.background(self._open, file)  # the editor opens it once it has its answer
+        line = text.count("\n") if suffix == "md" else 0  # of a transcript the end
+        self.methods.background(self._open, file, line)  # the editor opens it once it has its answer
         return {"uri": file.as_uri()}
 
-    async def _open(self, file: Path) -> None:
-        if not await self.shown.open(file):
+    async def _open(self, file: Path, line: int) -> None:
+        if not await self.shown.open(file, line):
             self.shown.message(f"agentd has written it to {file}")
 
     async def _undo(self, said: "_Arguments") -> object:

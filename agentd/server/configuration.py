@@ -44,7 +44,8 @@ class EditorConfiguration:
             return
         self._has_begun = True
         async with anyio.create_task_group() as tasks:
-            if wanted := registrations(self.capabilities):
+            at_once = self._connection.client.quirks.tells_twice
+            if wanted := registrations(self.capabilities, at_once=at_once):
                 tasks.start_soon(self._ask, "client/registerCapability", {"registrations": wanted})
             if said(self.capabilities, "workspace", "configuration"):
                 tasks.start_soon(self.take, None)

@@ -27,12 +27,11 @@ from agentd.server.findings import ShownFindings
 from agentd.server.hunks import text_edits
 from agentd.server.language_server import LanguageServer, file_of, key_of
 from agentd.server.operations import FileOperations
+from agentd.server.pending_edit import EDIT_SECONDS, MOST_REASON, PendingEdit, refusal
 from agentd.workspace.buffer import Encoding
 from agentd.workspace.diagnostics import Known
 from agentd.workspace.editor import (
-    Applied,
     BufferEdit,
-    ChangedOtherwise,
     EditOutcome,
     FileOperation,
     Finding,
@@ -43,12 +42,11 @@ from agentd.workspace.editor import (
     Saving,
 )
 from agentd.workspace.paths import shown, uri_of
-from agentd.workspace.text import same_lines
 
 log = logging.getLogger(__name__)
 
-EDIT_SECONDS = 2.0
-"""How long an editor may take to make an edit and to tell of it."""
+STILL_SECONDS = 10.0
+"""And how long more for an editor that tells of it once the user does not type any more."""
 _ANSWER_SECONDS = 0.5
 """For the answer to an edit that is seen to be made: it is on its way, and cancelling it would be odd."""
 SAVE_SECONDS = 30.0
@@ -57,7 +55,6 @@ _TELL_SECONDS = 2.0
 """For an editor to tell of what was typed, where it has to be asked for that."""
 _TOLD_SECONDS = 1.0
 """For the word that a document was saved, where the answer overtook it."""
-_MOST_REASON = 200
 _MOST_NAMES = 10
 
 _NO_QUIRKS = Quirks()
@@ -84,7 +81,7 @@ class ClientEditor:
     quirks: Quirks = _NO_QUIRKS
     _unsaved: frozenset[Path] = frozenset()
     _waiting: list[Callable[[], None]] = field(default_factory=list)
-    _pending: list["_Pending"] = field(default_factory=list)
+    _pending: list[PendingEdit] = field(default_factory=list)
     _has_ended: bool = False
 
     def __post_init__(self) -> None:
@@ -151,12 +148,24 @@ class ClientEditor:
         outcome: EditOutcome = NotApplied("it was not tried")
         if self.quirks.tells_late:
             await self._have_it_tell(edit.label)
-        # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
-        with CancelScope(shield=True):
-            outcome = await self._apply(edit)
+        pending = PendingEdit(edit, self.documents.text)
+        self._pending.append(pending)
+        try:
+            with self.documents.watched(pending.look):
+                # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
+                with CancelScope(shield=True):
+                    outcome = await self._apply(pending)
+                    if self.quirks.tells_when_still and pending.is_silent:
+                        with anyio.move_on_after(STILL_SECONDS):
+                            await pending.told.wait()
+                            await self.documents.settled()
+                        outcome = pending.outcome()
+        finally:
+            self._pending.remove(pending)
         return outcome
 
-    async def _apply(self, edit: BufferEdit) -> EditOutcome:
+    async def _apply(self, pending: PendingEdit) -> EditOutcome:
+        edit = pending.edit
         document = await self.documents.document(edit.path)
         if document is None:
             return NotApplied("it was closed in the editor just now", stale=True)
@@ -168,19 +177,13 @@ class ClientEditor:
         params = await anyio.to_thread.run_sync(self._workspace_edit, edit, document)
         if self.documents.text(edit.path) != edit.before:
             return NotApplied("it was changed in the editor just now", stale=True)
-        pending = _Pending(edit, self.documents.text)
-        self._pending.append(pending)
-        try:
-            with self.documents.watched(pending.look):
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._send, pending, params)
-                    with anyio.move_on_after(EDIT_SECONDS):
-                        await pending.decided.wait()
-                        with anyio.move_on_after(_ANSWER_SECONDS):
-                            await pending.answered.wait()
-                    tasks.cancel_scope.cancel()
-        finally:
-            self._pending.remove(pending)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._send, pending, params)
+            with anyio.move_on_after(EDIT_SECONDS):
+                await pending.decided.wait()
+                with anyio.move_on_after(_ANSWER_SECONDS):
+                    await pending.answered.wait()
+            tasks.cancel_scope.cancel()
         return pending.outcome()
 
     def can_do(self, kind: OperationKind) -> bool:
@@ -214,11 +217,11 @@ class ClientEditor:
             except ClientError as error:
                 log.info("the editor does not answer a message: %s", error)
 
-    async def _send(self, pending: "_Pending", params: dict[str, Any]) -> None:
+    async def _send(self, pending: PendingEdit, params: dict[str, Any]) -> None:
         try:
             answer = await self.door.ask("workspace/applyEdit", params)
         except ClientError as error:
-            pending.take_answer(_refusal(str(error)))
+            pending.take_answer(refusal(str(error)))
             return
         if isinstance(answer, dict) and answer.get("applied") is True:
             if self.quirks.tells_late:
@@ -226,7 +229,7 @@ class ClientEditor:
             pending.take_answer(None)
             return
         reason = answer.get("failureReason") if isinstance(answer, dict) else None
-        pending.take_answer(_refusal(reason if isinstance(reason, str) else ""))
+        pending.take_answer(refusal(reason if isinstance(reason, str) else ""))
 
     def _workspace_edit(self, edit: BufferEdit, document: OpenDocument) -> dict[str, Any]:
         whole_lines = self.quirks.counts_characters
@@ -330,69 +333,6 @@ class ClientEditor:
             self._waiting.remove(tell)
 
 
-class _Pending:
-    """An edit that was sent, and what is heard of it."""
-
-    def __init__(self, edit: BufferEdit, text: Callable[[Path], str | None]) -> None:
-        self.decided = anyio.Event()
-        self.answered = anyio.Event()
-        self.edit = edit
-        self._text = text
-        self._made: str | None = None
-        self._refusal: str | None = None
-
-    def look(self) -> None:
-        """A document has changed; this one has perhaps the text that it should have."""
-        if self.decided.is_set():
-            return
-        text = self._text(self.edit.path)
-        if text is not None and _is_as_wanted(text, self.edit):
-            self._made = text
-        if text is None or self._made is not None:
-            self.decided.set()
-
-    def take_answer(self, refusal: str | None) -> None:
-        """The editor has answered; None is its word that it did it, for which there is no proof yet."""
-        if refusal is not None:
-            self._refusal = refusal
-            self.decided.set()
-        self.answered.set()
-
-    def give_up(self) -> None:
-        """Nobody has the time to wait."""
-        self.decided.set()
-        self.answered.set()
-
-    def outcome(self) -> EditOutcome:
-        """What came of it, as far as it is known by now."""
-        now = self._text(self.edit.path)
-        if self._made is not None and now is not None:
-            return Applied(self._made, now)
-        if self._refusal is not None and now is not None:
-            return NotApplied(self._refusal)
-        if now == self.edit.before:
-            said = (
-                "the editor says that it made the edit, but"
-                if self.answered.is_set()
-                else "the editor did not answer, and"
-            )
-            return NotApplied(f"{said} its text was the same after {EDIT_SECONDS:g} s")
-        return ChangedOtherwise(now)
-
-
-def _is_as_wanted(text: str, edit: BufferEdit) -> bool:
-    """Whether an editor has made the edit: some have line ends of their own, and always one at the end."""
-    if text == edit.before:
-        return False
-    return any(same_lines(text, wanted) for wanted in (edit.after, edit.after + "\n"))
-
-
-def _refusal(reason: str) -> str:
-    """What the editor says, which is for the model and not to be believed to be short."""
-    said = " ".join(visible(reason).split())[:_MOST_REASON]
-    return f"the editor refused the edit ({said})" if said else "the editor refused the edit"
-
-
 def _lines(chosen: Range | None) -> tuple[int, int] | None:
     """The first and the last line of a range; one that ends before a line's first character leaves it out."""
     if chosen is None:
@@ -405,7 +345,7 @@ def _failed(answer: Any) -> dict[str, str]:
     """The files that an answer to `agentd/document/save` says were not saved, and why."""
     failed = answer.get("failed") if isinstance(answer, dict) else None
     return {
-        each["uri"]: " ".join(visible(str(each.get("reason") or "")).split())[:_MOST_REASON]
+        each["uri"]: " ".join(visible(str(each.get("reason") or "")).split())[:MOST_REASON]
         for each in (failed if isinstance(failed, list) else ())
         if isinstance(each, dict) and isinstance(each.get("uri"), str)
     }

@@ -103,33 +103,34 @@ class LanguageServer:
             case _Step("close"):
                 self._documents.close(step.uri)
 
-    async def _until_settled(self) -> None:
+    async def settled(self) -> None:
+        """Wait until all that was received has been applied."""
         while self._waiting:
             await self._settled.wait()
 
     async def document(self, path: Path) -> OpenDocument | None:
         """The open document of a file."""
-        await self._until_settled()
+        await self.settled()
         return await self._documents.read(path)
 
     async def other(self, uri: str) -> OpenDocument | None:
         """The open document of a URI that is no file."""
-        await self._until_settled()
+        await self.settled()
         return self._documents.other(uri)
 
     async def untitled(self) -> tuple[OpenDocument, ...]:
         """The open documents that are no files yet."""
-        await self._until_settled()
+        await self.settled()
         return self._documents.untitled()
 
     async def dirty_paths(self) -> tuple[Path, ...]:
         """The files whose documents differ from what is on disk."""
-        await self._until_settled()
+        await self.settled()
         return await self._documents.dirty_paths()
 
     async def believe(self, path: Path, before: str, after: str) -> None:
         """The editor says that it made an edit: that counts, unless it tells of another text."""
-        await self._until_settled()
+        await self.settled()
         if self._documents.text(path) == before:
             self._documents.believe(path, after)
 

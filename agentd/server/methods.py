@@ -109,7 +109,9 @@ class Methods:
         self.background(self.engines.warm_up, self.connection.default_model)
         self.background(self.house.find_out, self.connection.default_mode)
         quirks = self.connection.client.quirks
-        return initialize_result(params.capabilities, whole_documents=quirks.counts_characters)
+        return initialize_result(
+            params.capabilities, whole_documents=quirks.counts_characters, at_once=quirks.tells_twice
+        )
 
     async def shutdown(self, params: wire.Empty, request: Request) -> None:
         """Stop all runs and answer their prompts; after this, only `exit` is left."""

@@ -25,15 +25,18 @@ _SELECTOR = [{"scheme": "file"}, {"scheme": "untitled"}]
 """Not what lies elsewhere: an editor's own settings, output and old versions are documents, too."""
 
 
-def registrations(capabilities: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The params of `client/registerCapability` for a client of these capabilities."""
+def registrations(capabilities: Mapping[str, Any], *, at_once: bool = False) -> list[dict[str, Any]]:
+    """The params of `client/registerCapability` for a client of these capabilities.
+
+    `at_once`: documents and code actions were announced to it nevertheless.
+    """
     found: dict[str, dict[str, Any]] = {}
-    if takes_documents_later(capabilities):
+    if not at_once and takes_documents_later(capabilities):
         documents = {"documentSelector": _SELECTOR}
         found["textDocument/didOpen"] = found["textDocument/didClose"] = documents
         found["textDocument/didChange"] = {**documents, "syncKind": DOCUMENT_SYNC["change"]}
         found["textDocument/didSave"] = {**documents, **DOCUMENT_SYNC["save"]}
-    if takes_actions_later(capabilities):
+    if not at_once and takes_actions_later(capabilities):
         kinds = {"codeActionKinds": list(ACTION_KINDS)}
         found["textDocument/codeAction"] = {"documentSelector": _SELECTOR, **kinds}
     if said(capabilities, "workspace", "didChangeConfiguration", "dynamicRegistration"):

@@ -59,7 +59,10 @@ class Shown:
         short = len(result.text) <= SHORT
         if result.error is None and short:
             self.message(self._short(result.text, file) or "agentd has finished without a word.")
-        if file is not None and not await self.open(file) and not short:
+        if file is None:
+            return
+        is_seen = await self.open(file) and not self._client().quirks.leaves_open_behind
+        if not is_seen and not short:
             self.message(f"agentd has answered at length: {file}")
 
     def _short(self, answer: str, file: Path | None) -> str:
@@ -68,7 +71,7 @@ class Shown:
         whole = client.quirks.long_messages or client.shows_documents or "\n" not in answer
         if whole or file is None:
             return answer
-        return f"{_first_line(answer)} … (all of it: {file})"
+        return f"{_first_line(answer)} (all of it: {file})"
 
     async def file(self, journal: Path, suffix: Literal["md", "diff"], text: str) -> Path:
         """Write something for the user to read. Gives the file; raises OSError where it cannot be written."""
@@ -80,11 +83,17 @@ class Shown:
             await anyio.to_thread.run_sync(_write, path, text)
         return path
 
-    async def open(self, path: Path) -> bool:
-        """Have the editor open a file beside what the user is at; False where it does not."""
+    async def open(self, path: Path, line: int | None = None) -> bool:
+        """Have the editor open a file beside what the user is at; False where it does not.
+
+        `line`: the user has asked for the file, and this line of it is of interest.
+        """
         if not self._client().shows_documents:
             return False
-        params = {"uri": path.as_uri(), "external": False, "takeFocus": False}
+        params: dict[str, Any] = {"uri": path.as_uri(), "external": False, "takeFocus": False}
+        if line is not None and self._client().quirks.leaves_open_behind:
+            place = {"line": line, "character": 0}
+            params["selection"] = {"start": place, "end": place}
         answer: Any = None
         with anyio.move_on_after(_SHOW_SECONDS):
             try:
@@ -110,7 +119,9 @@ class Shown:
 
 
 def _first_line(text: str) -> str:
-    return text.partition("\n")[0]
+    """The first line, with a sign where there are more."""
+    line, more, _ = text.partition("\n")
+    return f"{line} …" if more else line
 
 
 def _write(path: Path, text: str) -> None:

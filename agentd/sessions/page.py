@@ -26,14 +26,9 @@ from agentd.sessions.journal_form import (
     sound_body,
 )
 from agentd.sessions.records import head_of
-from agentd.sessions.summary import summary_of
+from agentd.sessions.summary import BESIDE_RUNS, summary_of
 
 _BLOCK_BYTES = 256 * 1024
-
-_BESIDE_RUNS = {
-    "session_changed", "queue_changed", "notice", "compaction_start", "compaction_end", "retry",
-}  # fmt: skip
-"""Events that come outside of runs: a client asks for a compaction, which may ask the model again."""
 
 _BLOCKS = {
     "user": {"text", "image", "resource", "command"},
@@ -120,7 +115,7 @@ class _Page:
             self._end = record
             return
         is_open = kind == "compaction_start" and not self._in_compaction
-        if kind not in _BESIDE_RUNS or record["event"].get("queue") or is_open:
+        if kind not in BESIDE_RUNS or record["event"].get("queue") or is_open:
             raise _NotTold
         if kind in ("compaction_start", "compaction_end"):
             self._in_compaction = kind == "compaction_end"

@@ -13,7 +13,7 @@ from pathlib import Path
 from agentd.protocol.errors import RpcError
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.protocol.methods import Problem
-from agentd.sessions.journal import JournalError, is_left
+from agentd.sessions.journal import JournalError, holder, is_left
 from agentd.sessions.loading import not_found, read_state
 from agentd.sessions.summary import summary_of
 
@@ -73,7 +73,7 @@ class Shelf:
     def _take(self, path: Path, shelved: Shelved) -> None:
         """Add a session. Where the ends of its journal are damaged all of it is read."""
         try:
-            shelved.infos.append(summary_of(path) or read_state(path, path.stem)[0].info(alive=False))
+            shelved.infos.append(summary_of(path) or _read(path))
         except (RpcError, JournalError, OSError) as error:
             log.warning("a session that cannot be listed: %s", error)
             if not isinstance(error, RpcError) or error.kind != "sessionNotFound":
@@ -89,3 +89,10 @@ class Shelf:
                 f"The folder of all sessions cannot be read: {error.strerror}.",
                 hint="Make agentd's data folder readable, or name another one in AGENTD_DATA.",
             ) from error
+
+
+def _read(path: Path) -> SessionInfo:
+    """A session as all of its journal tells it. Raises as `read_state`."""
+    pid = holder(path)
+    info = read_state(path, path.stem)[0].info(alive=pid is not None)
+    return info.model_copy(update={"locked_by": pid})

@@ -1,7 +1,8 @@
 """A session as a list shows it, from the two ends of its journal: the middle is not read."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -11,6 +12,13 @@ from agentd.sessions.records import number_of
 
 _TAILS = ((4 * 1024, 0), (32 * 1024, 0), (256 * 1024, 16 * 1024))
 """How much of a journal's end and beginning is read, in bytes, until that is enough. The first mostly is."""
+
+BESIDE_RUNS = {
+    "session_changed", "queue_changed", "notice", "compaction_start", "compaction_end", "retry",
+}  # fmt: skip
+"""Events that come also outside of runs: a client asks for a compaction, which may ask the model again."""
+
+_OF_REWINDS = {"session_rewound", "todo_changed"}
 
 
 def summary_of(path: Path) -> SessionInfo | None:
@@ -31,15 +39,33 @@ def summary_of(path: Path) -> SessionInfo | None:
     if any(_type(record) == "session_rewound" for record in records[place + 1 :]):
         return None  # how many messages there are now is known to who reads it all
     messages = sum(_type(record) == "message_end" for record in records[place + 1 :])
-    last = records[-1]
+    last, pid = records[-1], holder(path)
     update = {
-        "state": "idle",
+        "state": "idle" if pid is None else _state_of(reversed(records)),
         "seq": last.get("seq", info.seq),
         "updated_at": last["time"] if isinstance(last.get("time"), str) else info.updated_at,
         "message_count": info.message_count + messages,
-        "locked_by": holder(path),
+        "locked_by": pid,
     }
     return info.model_copy(update=update)
+
+
+def _state_of(last_first: Iterable[dict[str, Any]]) -> Literal["idle", "running", "waiting"]:
+    """Where the process that holds a session stands with it, as far as the journal's end tells."""
+    is_running = False
+    resolved = set()
+    for record in last_first:
+        kind, event = _type(record), record.get("event") or {}
+        if kind == "agent_end":
+            return "idle"
+        if kind == "agent_start":
+            return "running"
+        if kind == "permission_resolved":
+            resolved.add(event.get("requestId"))
+        elif kind == "permission_requested" and event.get("requestId") not in resolved:
+            return "waiting"
+        is_running = is_running or (kind is not None and kind not in {*BESIDE_RUNS, *_OF_REWINDS})
+    return "running" if is_running else "idle"
 
 
 def _seq(record: dict[str, Any]) -> int:

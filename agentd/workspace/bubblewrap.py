@@ -27,12 +27,15 @@ MOST_MOUNTS = 2000
 
 
 def programs() -> Iterator[Path]:
-    """The bubblewrap programs of this machine, the system's first."""
+    """The bubblewrap programs of this machine, the system's first; each once, where `/bin` is `/usr/bin`."""
     import sysconfig  # these take longer to import than the rest of this room
     from importlib import metadata
 
+    seen: set[str] = set()
     for folder in _FOLDERS:
-        if _is_program(path := Path(folder, "bwrap")):
+        path = Path(folder, "bwrap")
+        if _is_program(path) and (real := os.path.realpath(path)) not in seen:
+            seen.add(real)
             yield path
     places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     for distribution in metadata.distributions(name=PACKAGE, path=list(dict.fromkeys(places))):

@@ -2,7 +2,9 @@
 
 A document is *dirty* when its text is neither what was last saved nor what is on disk. A clean document whose
 file has changed on disk (a command ran, or agentd edited it) is not dirty: until the editor reloads it, the
-disk is right. What is no file (`untitled:` and the like) is kept by its URI and is always dirty.
+disk is right. No editor tells of a reload, so one that has been changed and holds again what was saved is
+clean only where the disk holds that, too: the file may have been reloaded, and that undone. What is no file
+(`untitled:` and the like) is kept by its URI and is always dirty.
 
 Of an editor that tells of an edit long after it made it, the text is *believed* meanwhile: it counts as the
 document's, while what the editor tells next still builds on what it told last.
@@ -33,6 +35,7 @@ class _Document:
     buffer: Buffer
     version: int
     saved: str | None  # the text that was last saved, None where that is not known
+    is_moved: bool = False  # whether it was changed since its text was known to be that of the file
     believed: str | None = None  # what it holds by now, though that was not told yet
 
     @property
@@ -63,20 +66,20 @@ class Documents:
     def change(self, uri: str, version: int) -> None:
         """The buffer of a document has changed."""
         if (document := self._documents.get(uri)) is not None:
-            document.version, document.believed = version, None
+            document.version, document.believed, document.is_moved = version, None, True
             self._put(document)
 
     def believe(self, path: Path, text: str) -> None:
         """The document of a file holds this text by now, whatever was told of it last."""
         if (document := self._of(path)) is not None:
-            document.believed = text
+            document.believed, document.is_moved = text, True
             self._tell()
 
     def save(self, uri: str) -> tuple[Path, str] | None:
         """A document was saved; gives its file and text, where it is one of a file."""
         if (document := self._documents.get(uri)) is None:
             return None
-        document.saved = document.text
+        document.saved, document.is_moved = document.text, False
         self._tell()
         return None if document.path is None else (document.path, document.text)
 
@@ -117,10 +120,16 @@ class Documents:
             return None
         if document.path is None:
             return self.other(document.uri)
-        text, version, dirty = document.text, document.version, False
-        if text != document.saved:
-            found = await _on_disk(path)
+        text, version = document.text, document.version
+        if text == document.saved and not document.is_moved:
+            return OpenDocument(text, version, False, document.uri)
+        found = await _on_disk(path)
+        if text == document.saved:
+            dirty = not _is_shown_as(found, text)
+        else:
             dirty = found is None or found.text != text
+        if not dirty and text == document.text:  # which may have changed meanwhile
+            document.saved, document.is_moved = text, False
         return OpenDocument(text, version, dirty, document.uri)
 
     def other(self, uri: str) -> OpenDocument | None:

@@ -87,8 +87,8 @@ async def _of_two(editor: Editor, place: Place, buffer: Wanted, disk: Wanted) ->
     held = await _in_editor(editor, place)
     if held is not None and buffer.expects(state_of(held.snapshot)) and disk.expects(on_disk):
         return [buffer, disk]
-    if same_content(on_disk, buffer.after):
-        return [replace(buffer, where="either")]
+    if buffer.knows(on_disk):  # it was saved, perhaps before the document went on to what it is
+        return [replace(buffer, where="either", expected=(*buffer.expected, on_disk))]
     if held is not None and held.document is not None and held.document.dirty:
         return [buffer, disk]
     return [replace(disk, where="either")]

@@ -12,6 +12,8 @@ from typing import Literal
 from agentd.workspace.file_states import Change, FileState, Parts, same_content
 
 Where = Literal["either", "buffer", "disk"]
+Known = tuple[str, bool] | None
+"""The content of a file or of a link; None where there was neither."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class Wanted:
     where: Where = "either"
     in_buffer: bool = False
     """Whether one of the changes was made in the editor."""
+    known: frozenset[Known] = frozenset()
+    """All contents that the changes began or ended with."""
+
+    def knows(self, now: FileState | None) -> bool:
+        """Whether it is as the session left it once, or found it."""
+        return _key(now) in self.known
 
     def expects(self, now: FileState | None) -> bool:
         """Whether it is as the session left it."""
@@ -63,27 +71,62 @@ def _wants(row: Sequence[Change]) -> Iterator[Wanted]:
     want = _wanted(row)
     kinds: dict[bool, Where] = {True: "buffer", False: "disk"}
     apart = [replace(_wanted(rows), where=kinds[each]) for each in kinds if (rows := _of_kind(row, each))]
-    if len(apart) == 1 or (want.is_whole and want.before is None):  # what was made goes with its document
-        yield want
-    elif want.is_whole and not row[0].is_rewind:  # it was saved, or loaded anew, in between
-        yield from (replace(each, before=want.before, is_whole=True) for each in apart)
-    elif all(each.is_whole for each in apart):
-        yield from apart
+    if len(apart) == 1 or not want.is_whole or _is_back_in_editor(row):
+        yield want  # of the last, what the file was meanwhile is the user's to save, or to throw away
+    elif want.before is None and _is_chain(row):
+        yield want  # what was made goes with its document
     else:
-        yield want
+        yield from (replace(each, before=_first_state(row, each.where), is_whole=True) for each in apart)
 
 
 def _of_kind(row: Sequence[Change], in_buffer: bool) -> list[Change]:
     return [change for change in row if change.in_buffer is in_buffer]
 
 
-def _wanted(row: Sequence[Change]) -> Wanted:
-    is_whole = all(
-        # Where a kill prevented a change, the next one begins where that one began.
+def _is_back_in_editor(row: Sequence[Change]) -> bool:
+    """Whether a rewind has brought the document back to what the file was before all of this."""
+    first, last = row[0], row[-1]
+    is_back = last.is_rewind and last.in_buffer and same_content(last.after, first.before)
+    return is_back and same_content(_first_state(row, "buffer"), first.before)
+
+
+def _is_chain(row: Sequence[Change]) -> bool:
+    """Whether each change begins where the one before ended: the document was saved or loaded in between."""
+    return all(
         same_content(change.before, last.after)
+        # Where a kill prevented a change, the next one begins where that one began.
         or (same_content(change.before, last.before) and change.in_buffer is last.in_buffer)
         for last, change in pairwise(row)
     )
+
+
+def _first_state(row: Sequence[Change], where: Where) -> FileState | None:
+    """What the document, or the file, held before all of this.
+
+    What a prompt or rewind had left in the one may have been saved, or loaded, into the other before that was
+    changed for the first time.
+    """
+    own = next(number for number, change in enumerate(row) if change.in_buffer is (where == "buffer"))
+    change = row[own]
+    if change.is_rewind and change.origin == row[0].origin:
+        return change.before
+    known = {_key(state) for each in row[:own] for state in (each.before, each.after)}
+    return row[0].before if _key(change.before) in known else change.before
+
+
+def _wanted(row: Sequence[Change]) -> Wanted:
+    """What a row comes to.
+
+    It is whole where each change began with what the session had found or left, in the document or the file:
+    then what goes with it was nobody else's.
+    """
+    known: set[Known] = set()
+    places: set[bool] = set()
+    is_whole = True
+    for change in row:
+        is_whole = is_whole and (change.in_buffer not in places or _key(change.before) in known)
+        places.add(change.in_buffer)
+        known |= {_key(change.before), _key(change.after)}
     first, last = row[0], row[-1]
     return Wanted(
         first.parts,
@@ -93,4 +136,10 @@ def _wanted(row: Sequence[Change]) -> Wanted:
         is_whole=is_whole,
         made=max(change.made for change in row),
         in_buffer=any(change.in_buffer for change in row),
+        known=frozenset(known),
     )
+
+
+def _key(state: FileState | None) -> Known:
+    """What two states have in common that are of the same content."""
+    return None if state is None else (state.digest, state.is_link)

@@ -296,13 +296,25 @@ def test_schema_prints_typescript() -> None:
     assert run("schema", "--typescript") == (0, typescript(json_schema()), "")
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+@pytest.mark.parametrize("command", ["schema", "--help"])
+def test_a_reader_that_has_seen_enough_is_no_error(command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    process = subprocess.Popen([*AGENTD, "schema"], stdout=writing, stderr=subprocess.PIPE)
+    process = subprocess.Popen([*AGENTD, command], stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     _, err = process.communicate(timeout=DEADLINE)
     assert (process.returncode, err) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+@pytest.mark.parametrize("command", ["schema", "--help", "models"])
+def test_a_full_disk_behind_stdout_is_said_in_a_sentence(command: str, own: dict[str, str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        environment = {**os.environ, **own}
+        process = subprocess.Popen([*AGENTD, command], stdout=full, stderr=subprocess.PIPE, env=environment)
+        _, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1
+    assert err == b"agentd: what it says could not be written: No space left on device.\n"
 
 
 # --- sessions and models --------------------------------------------------------------------------

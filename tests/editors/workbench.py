@@ -28,7 +28,7 @@ END_SECONDS = 10.0
 IN_HOST_FLAG = "--enable-smoke-test-driver"
 """Lets newer versions run tests in the extension host; it hides notifications, so scenarios do without."""
 
-_SETTINGS = {
+SETTINGS = {
     "workbench.startupEditor": "none",
     "workbench.enableExperiments": False,
     "workbench.tips.enabled": False,
@@ -42,7 +42,7 @@ _SETTINGS = {
     "chat.disableAIFeatures": True,
 }
 _PR_SET_PDEATHSIG = 1
-_NO_GALLERY = json.dumps({"serviceUrl": "", "itemUrl": "", "resourceUrlTemplate": ""})
+NO_GALLERY = json.dumps({"serviceUrl": "", "itemUrl": "", "resourceUrlTemplate": ""})
 _NAME = re.compile(r'^(?:scenario|test)\("((?:[^"\\]|\\.)+)"', re.MULTILINE)
 
 
@@ -50,7 +50,7 @@ def made_extension() -> Path:
     """The folder in which our extension is built as it is now; skips the test where that cannot be."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not here")
-    _fetched("extension-modules", "what the extension is built with cannot be had from npm")
+    fetched("extension-modules", "what the extension is built with cannot be had from npm")
     built = _fetch("extension")
     assert built.returncode == 0, f"the extension cannot be built:\n{built.stdout}{built.stderr}"
     return Path(built.stdout.strip())
@@ -78,7 +78,7 @@ class Kit:
         """Skips the test where something cannot be had; fails where our extension cannot be built."""
         extension = made_extension()
         browser = chromium()
-        drive = _fetched("drive", "what drives the browser cannot be had from npm")
+        drive = fetched("drive", "what drives the browser cannot be had from npm")
         return cls(browser, Path(drive), extension)
 
     @property
@@ -86,7 +86,7 @@ class Kit:
         return self.extension / "dist" / "agentd.vsix"
 
 
-def _fetched(name: str, otherwise: str) -> str:
+def fetched(name: str, otherwise: str) -> str:
     """What `fetch` prints; skips the test with a reason where it fails."""
     got = _fetch(name)
     if got.returncode != 0:
@@ -124,7 +124,7 @@ class Server:
         self.log = folder / "server.log"
         self._program = editor(f"vscode-{version}")
         command = [sys.executable, "-m", "agentd", "--allow-full"]
-        self._write("Machine", _SETTINGS | {"agentd.command": command})
+        self._write("Machine", SETTINGS | {"agentd.command": command})
         self._write("User", {"security.workspace.trust.enabled": False})
         self._common = [
             "--accept-server-license-terms",
@@ -136,7 +136,7 @@ class Server:
             self._install(kit.vsix)
             self._install(_packed(HERE / "vscode" / "python", folder / "python.vsix"))
         self._process = self._started((*flags, *(self._data_alone(folder) if lean else ())))
-        self.url = self._url()
+        self.url = url_of(self._process, self.log)
 
     def _write(self, whose: str, settings: dict[str, Any]) -> None:
         path = self.data / whose / "settings.json"
@@ -147,7 +147,7 @@ class Server:
     def environment(self) -> dict[str, str]:
         """All that the server, its extension hosts and their daemons inherit."""
         return self._place.environment | {
-            "EXTENSIONS_GALLERY": _NO_GALLERY,
+            "EXTENSIONS_GALLERY": NO_GALLERY,
             "AGENTD_PYTHON": str(self._python),
             "AGENTD_SCRIPT_REQUESTS": str(self._place.folder / "requests.jsonl"),
         }
@@ -203,19 +203,21 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_die_with_us,
+                preexec_fn=die_with_us,
             )
 
-    def _url(self) -> str:
-        end = time.monotonic() + START_SECONDS
-        while not (found := re.search(r"listening on (\d+)", self.log.read_text())):
-            assert time.monotonic() < end, f"VS Code's server did not start:\n{self.log.read_text()}"
-            assert self._process.poll() is None, f"VS Code's server ended:\n{self.log.read_text()}"
-            time.sleep(0.05)
-        return f"http://127.0.0.1:{found[1]}/"
-
     def close(self) -> None:
-        _ended(self._process)
+        ended(self._process)
+
+
+def url_of(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Where a server of VS Code is, once it says so in its log."""
+    end = time.monotonic() + START_SECONDS
+    while not (found := re.search(r"listening on (\d+)", log.read_text())):
+        assert time.monotonic() < end, f"VS Code's server did not start:\n{log.read_text()}"
+        assert process.poll() is None, f"VS Code's server ended:\n{log.read_text()}"
+        time.sleep(0.05)
+    return f"http://127.0.0.1:{found[1]}/"
 
 
 class Drive:
@@ -232,7 +234,7 @@ class Drive:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                preexec_fn=_die_with_us,
+                preexec_fn=die_with_us,
             )
 
     def play(self, module: str, name: str, folder: Path) -> Any:
@@ -264,7 +266,7 @@ class Drive:
                 self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
-        _ended(self._process)
+        ended(self._process)
         if self._process.stdout is not None:
             self._process.stdout.close()
 
@@ -311,12 +313,12 @@ def _packed(extension: Path, vsix: Path) -> Path:
     return vsix
 
 
-def _die_with_us() -> None:
+def die_with_us() -> None:
     """Has the kernel end this process with its parent, as tests may be killed: no server stays behind."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _ended(process: subprocess.Popen[Any]) -> None:
+def ended(process: subprocess.Popen[Any]) -> None:
     """End a process, in peace where it lets us."""
     process.terminate()
     try:

@@ -1,7 +1,8 @@
 """Editors that this project's tests cannot have: what their clients announce, whole, and what they then do.
 
-`announcements` holds the params of their `initialize`: vim-lsp's and Kate's as they came from them, Sublime
-Text's and Zed's as their sources make them (of Zed also those before it took registrations).
+`announcements` holds the params of their `initialize`: vim-lsp's, Kate's and Sublime Text's as they came from
+them (from its package LSP on a stand-in for the editor), Zed's as its source makes them (also those before it
+took registrations).
 """
 
 import json
@@ -131,10 +132,9 @@ def test_an_unsaved_document_is_changed_in_the_editor(home: Home, name: str) -> 
     assert (root / "a.txt").read_text() == "one\ntwo\n"
 
 
-@pytest.mark.parametrize("name", ["sublime-text", "zed"])
-def test_an_edit_that_was_skipped_is_not_made_though_they_answer_that_it_was(home: Home, name: str) -> None:
+def test_an_edit_that_was_skipped_is_not_made_though_zed_answers_that_it_was(home: Home) -> None:
     read, edit = tool("read_file", {"file_path": "a.txt"}), tool("edit_file", EDIT)
-    daemon, root = started(home, name, reply(read), reply(edit), reply("I see."))
+    daemon, root = started(home, "zed", reply(read), reply(edit), reply("I see."))
     opened(daemon, root, "typed\ntwo\n")
     execute(daemon, "agentd.prompt", "go")
     asked = daemon.asked("window/showMessageRequest")
@@ -142,6 +142,53 @@ def test_an_edit_that_was_skipped_is_not_made_though_they_answer_that_it_was(hom
     daemon.answer(daemon.asked("workspace/applyEdit"), {"applied": True})
     message(daemon, "I see.")
     assert "was not changed" in edited(home)
+
+
+# --- Sublime Text: what LSP's own client code was seen to do ----------------------------------------
+
+
+def test_sublime_text_is_announced_documents_as_it_tells_twice_what_is_typed_before_it_registers_them(
+    home: Home,
+) -> None:
+    daemon, _ = started(home, "sublime-text")
+    announced = daemon.messages[0]["result"]["capabilities"]
+    assert announced["textDocumentSync"]["change"] == 2
+    assert "quickfix" in announced["codeActionProvider"]["codeActionKinds"]
+    registered = daemon.asked("client/registerCapability")["params"]["registrations"]
+    assert [each["method"] for each in registered] == ["workspace/didChangeConfiguration"]
+
+
+def test_an_edit_that_sublime_text_skipped_is_not_made_though_it_answers_that_it_was(home: Home) -> None:
+    """It skips one for an older text, without a word, and tells of the newer one once nobody types."""
+    read, edit = tool("read_file", {"file_path": "a.txt"}), tool("edit_file", EDIT)
+    daemon, root = started(home, "sublime-text", reply(read), reply(edit), reply("I see."))
+    uri = opened(daemon, root, "typed\ntwo\n")
+    execute(daemon, "agentd.prompt", "go")
+    asked = daemon.asked("window/showMessageRequest")
+    daemon.answer(asked, asked["params"]["actions"][0])
+    daemon.answer(daemon.asked("workspace/applyEdit"), {"applied": True})
+    changed(daemon, uri, "typed more\ntwo\n")
+    message(daemon, "I see.")
+    assert "was changed by the user at the same moment" in edited(home)
+
+
+def test_an_edit_that_sublime_text_tells_of_before_what_was_typed_behind_it_is_made(home: Home) -> None:
+    read, edit = tool("read_file", {"file_path": "a.txt"}), tool("edit_file", EDIT)
+    daemon, root = started(home, "sublime-text", reply(read), reply(edit), reply("It is done."))
+    uri = opened(daemon, root, "typed\ntwo\n")
+    execute(daemon, "agentd.prompt", "go")
+    asked = daemon.asked("window/showMessageRequest")
+    daemon.answer(asked, asked["params"]["actions"][0])
+    daemon.answer(daemon.asked("workspace/applyEdit"), {"applied": True})
+    at, end = {"line": 1, "character": 0}, {"line": 1, "character": 3}
+    changes = [
+        {"range": {"start": at, "end": end}, "text": "TWO"},
+        {"range": {"start": at, "end": at}, "text": "and "},
+    ]
+    named = {"uri": uri, "version": 3}
+    daemon.notify("textDocument/didChange", {"textDocument": named, "contentChanges": changes})
+    message(daemon, "It is done.")
+    assert "Edited a.txt" in edited(home)
 
 
 def test_sublime_text_is_given_annotated_edits_and_shows_the_answer(home: Home) -> None:
@@ -157,6 +204,33 @@ def test_sublime_text_is_given_annotated_edits_and_shows_the_answer(home: Home) 
     assert change["edits"][0]["annotationId"] in applied["params"]["edit"]["changeAnnotations"]
     daemon.answer(applied, {"applied": True})
     assert "It is done." in shown(daemon).read_text()
+
+
+@pytest.mark.parametrize("answer", ["It is 42.\nAs ever.", "on and on\n" * 100])
+def test_sublime_text_is_told_of_each_answer_as_it_leaves_an_open_document_behind(
+    home: Home, answer: str
+) -> None:
+    daemon, _ = started(home, "sublime-text", reply(answer))
+    execute(daemon, "agentd.prompt", "go")
+    said = message(daemon, "It is 42." if "42" in answer else "agentd has answered at length: ")["message"]
+    assert "As ever." not in said
+    assert answer.strip() in shown(daemon).read_text()
+
+
+def test_what_is_asked_to_be_shown_comes_to_the_front_in_sublime_text(home: Home) -> None:
+    """LSP goes to the tab of an open document only where it is told a place in it."""
+    daemon, _ = started(home, "sublime-text", reply("It is 42."))
+    execute(daemon, "agentd.prompt", "go")
+    answer = daemon.asked("window/showDocument")
+    assert "selection" not in answer["params"]
+    daemon.answer(answer, {"success": True})
+    since = len(daemon.messages)
+    execute(daemon, "agentd.showTranscript")
+    asked = daemon.asked("window/showDocument", since)
+    assert asked["params"]["uri"] == answer["params"]["uri"]
+    assert asked["params"]["selection"]["start"]["line"] > 0
+    daemon.answer(asked, {"success": True})
+    assert daemon.serves()
 
 
 # --- vim-lsp: what a real Vim with it was seen to do ------------------------------------------------

@@ -125,6 +125,19 @@ def test_a_clean_document_that_the_editor_has_not_reloaded_leaves_the_disk_in_th
         assert (editor.text, editor.requests) == (TEXT, [])
 
 
+def test_a_reload_that_the_user_undoes_leaves_the_editor_in_the_right(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        assert editor.agent_reads() + "\n" == TEXT
+        editor.path.write_text("other\n")
+        editor.type(0, len(TEXT), "other\n")
+        editor.type(0, len("other\n"), TEXT)
+        (_, result) = editor.results(READ, replace("two", "2"))
+        assert "The change is in the editor" in result
+        assert (editor.text, editor.path.read_text()) == (TEXT.replace("two", "2"), "other\n")
+
+
 def test_line_ends_are_those_of_the_document(daemon: Daemon, shared_home: Home) -> None:
     with SimulatedEditor(daemon, shared_home, "one\r\ntwo\r\n") as editor:
         result = editor.results(READ, replace("one\ntwo", "1\n2"))[1]

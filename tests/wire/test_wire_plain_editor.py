@@ -373,7 +373,7 @@ def test_wrong_arguments_are_named(home: Home, command: str, arguments: list[Any
 
 @pytest.mark.parametrize(
     ("name", "said", "is_one_file"),
-    [("helix", "one", False), ("Neovim", "one\ntwo", False), ("Visual Studio Code", "one\ntwo", True)],
+    [("helix", "one …", False), ("Neovim", "one\ntwo", False), ("Visual Studio Code", "one\ntwo", True)],
 )
 def test_each_editor_is_shown_what_it_can_show(home: Home, name: str, said: str, is_one_file: bool) -> None:
     root = home.workspace()

@@ -290,6 +290,31 @@ def test_two_editors_on_one_workspace_have_sessions_of_their_own(home: Home) -> 
     assert one.call("agentd/session/attach", {"sessionId": chats[1].id})["kind"] == "replay"
 
 
+def test_a_list_tells_what_other_editors_do_with_their_sessions(home: Home) -> None:
+    one, two = home.start(), home.start("--allow-full")
+
+    def state() -> tuple[str, int | None]:
+        (session,) = one.call("agentd/session/list")["sessions"]
+        return session["state"], session.get("lockedBy")
+
+    chat, first = busy_chat(two, home, reply("done"), reply(tool("bash", {"command": "true"})), reply("x"))
+    assert state() == ("running", two.pid)
+    two.call("agentd/session/update", {"sessionId": chat.id, "title": "named meanwhile"})
+    assert state() == ("running", two.pid)
+    release(chat)
+    chat.result(first)
+    assert state() == ("idle", two.pid)
+    chat.start("ask", promptId="asks", mode="ask")
+    chat.event("permission_requested")
+    assert state() == ("waiting", two.pid)
+    two.call("agentd/cancel", {"sessionId": chat.id})
+    assert state() == ("idle", two.pid)
+    two.call("agentd/session/rewind", {"sessionId": chat.id, "promptId": "asks", "scope": "both"})
+    assert state() == ("idle", two.pid)
+    two.call("agentd/session/update", {"sessionId": chat.id, "title": "named again"})
+    assert state() == ("idle", two.pid)
+
+
 def test_a_storm_of_window_reloads_leaves_nothing_behind(home: Home) -> None:
     """Twenty daemons are started at once on one workspace; each attaches, and is killed or left."""
     root = home.workspace()

@@ -62,6 +62,35 @@ async def test_a_clean_document_stays_clean_when_its_file_changes_on_disk(file: 
     assert await is_dirty(documents, file) is DIRTY
 
 
+@pytest.mark.parametrize("looked_at", [True, False])
+async def test_what_was_there_before_a_reload_is_dirty_when_it_comes_back(
+    file: Path, looked_at: bool
+) -> None:
+    """The user undoes the reload, or agentd what a command did: the disk holds what the command left."""
+    documents = OneDocument()
+    await documents.show(file, "saved\r\n", 1)
+    file.write_bytes(b"by a command\r\n")
+    documents.type(file, "by a command\r\n", 2)
+    if looked_at:
+        assert await is_dirty(documents, file) is CLEAN
+    documents.type(file, "saved\r\n", 3)
+    assert await is_dirty(documents, file) is DIRTY
+    documents.type(file, "by a command\r\n", 4)
+    assert await is_dirty(documents, file) is CLEAN
+
+
+@pytest.mark.parametrize(("data", "shown"), [(b"a\r\nb\r\n", "a\nb\n"), (b"caf\xe9\n", "caf\u00e9\n")])
+async def test_what_was_typed_and_undone_is_clean(file: Path, data: bytes, shown: str) -> None:
+    file.write_bytes(data)
+    documents = OneDocument()
+    await documents.show(file, shown, 1)
+    documents.type(file, f"{shown}typed", 2)
+    documents.type(file, shown, 3)
+    assert await is_dirty(documents, file) is CLEAN
+    file.write_bytes(b"by a command\n")
+    assert await is_dirty(documents, file) is CLEAN
+
+
 async def test_text_that_was_never_saved_is_dirty_when_it_is_opened(file: Path) -> None:
     documents = OneDocument()
     await documents.show(file, "restored after a crash", 1)

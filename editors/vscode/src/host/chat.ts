@@ -5,14 +5,17 @@ import type { ToView } from "../shared/messages";
 import type { Wire } from "./daemon";
 import type { Folders } from "./folders";
 import { HostError, toCallError, type Handlers } from "./handlers";
-import type { Choices } from "./settings";
+import type { Beginning } from "./settings";
 import type { ShownSession } from "./shown";
 
 export interface ChatParts {
   client: Wire;
   shown: ShownSession;
   folders: Folders;
-  choices: Choices;
+  /** What a new session begins with. */
+  beginning(): Beginning;
+  /** agentd cannot do here what it was asked for: what it can do is asked for anew. */
+  unsupported(): Promise<void>;
   post(message: ToView): void;
   /** Tells the daemon where the user looks. */
   tellFocus(): void;
@@ -52,9 +55,9 @@ export function chatHandlers(parts: ChatParts): Pick<Handlers, ChatCalls> {
 
 /** A session is made with its first prompt; where that is refused there is none again. */
 async function inNewSession(parts: ChatParts, said: Prompt): Promise<PromptAccepted> {
-  const { client, shown, folders, choices } = parts;
-  const params = { workspaceUri: folders.forNew, ...choices.forNew };
-  const { session } = await client.request<SessionResult>("agentd/session/new", params);
+  const { client, shown, folders } = parts;
+  const params = { workspaceUri: folders.forNew, ...parts.beginning() };
+  const { session } = await supported(parts, client.request<SessionResult>("agentd/session/new", params));
   parts.post({ type: "session", shown: shown.begin(session) });
   try {
     return await send(client, session.sessionId, said);
@@ -63,6 +66,16 @@ async function inNewSession(parts: ChatParts, said: Prompt): Promise<PromptAccep
       if (shown.id === session.sessionId) shown.clear();
       await client.request("agentd/session/delete", { sessionId: session.sessionId }).catch(() => undefined);
     }
+    throw error;
+  }
+}
+
+/** What agentd answers. Where that is that it cannot do so here, what can be chosen is another before this fails. */
+export async function supported<R>(parts: { unsupported(): Promise<void> }, answer: Promise<R>): Promise<R> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (toCallError(error).kind === "unsupported") await parts.unsupported();
     throw error;
   }
 }

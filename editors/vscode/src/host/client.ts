@@ -1,10 +1,12 @@
 /** The daemon of this window: a language client over a process that is found, started, watched and started again. */
 import * as vscode from "vscode";
 import {
-  CloseAction, ErrorAction, ErrorCodes, LanguageClient, LSPErrorCodes, ResponseError, type LanguageClientOptions, type Middleware,
+  CloseAction, ErrorAction, ErrorCodes, LanguageClient, LSPErrorCodes, ResponseError,
+  type ApplyWorkspaceEditParams, type ApplyWorkspaceEditResult, type LanguageClientOptions, type Middleware,
 } from "vscode-languageclient/node";
 import type { Connection } from "../shared/messages";
 import type { Announced, Daemon } from "./daemon";
+import type { Convert } from "./editing/applying";
 import { HostError } from "./handlers";
 import { DaemonProcess, pause, type CommandLine } from "./process";
 import { Restarts } from "./restarts";
@@ -25,6 +27,8 @@ export interface ClientParts {
   /** `initializationOptions.agentd`, for each start anew. */
   options(): Promise<object>;
   middleware: Middleware;
+  /** Makes an edit for the daemon, unless that does not want it any more when it could be made. */
+  applyEdit(params: ApplyWorkspaceEditParams, token: vscode.CancellationToken, convert: Convert): Promise<ApplyWorkspaceEditResult>;
   /** Where the daemon runs: never the workspace. */
   cwd: string;
 }
@@ -106,14 +110,7 @@ export class DaemonClient implements Daemon, vscode.Disposable {
   }
 
   onRequest<P, R>(method: string, handler: (params: P, token: vscode.CancellationToken) => R | Promise<R>): vscode.Disposable {
-    const answer: Handler = async (params, token) => {
-      try {
-        return await handler(params as P, token);
-      } catch (error) {
-        if (!token.isCancellationRequested) throw error;
-        throw new ResponseError(LSPErrorCodes.RequestCancelled, "Cancelled.");
-      }
-    };
+    const answer = answering(handler);
     this.handlers.set(method, answer);
     this.run?.client.onRequest(method, answer);
     return new vscode.Disposable(() => this.handlers.delete(method));
@@ -213,6 +210,9 @@ export class DaemonClient implements Daemon, vscode.Disposable {
     run.client = new QuietClient("agentd", "agentd", open, options);
     for (const [method, all] of this.listeners) this.listen(run.client, method, all);
     for (const [method, handler] of this.handlers) run.client.onRequest(method, handler);
+    // In place of the language client's own, which does not hear of it where the daemon gives an edit up.
+    run.client.onRequest("workspace/applyEdit", answering((params: ApplyWorkspaceEditParams, token) =>
+      this.parts.applyEdit(params, token, (edit) => run.client.protocol2CodeConverter.asWorkspaceEdit(edit))));
     return run;
   }
 
@@ -302,6 +302,18 @@ export class DaemonClient implements Daemon, vscode.Disposable {
     this.state = connection;
     this.changed.fire(connection);
   }
+}
+
+/** A handler whose failure counts as a cancel where one was asked for. */
+function answering<P, R>(handler: (params: P, token: vscode.CancellationToken) => R | Promise<R>): Handler {
+  return async (params, token) => {
+    try {
+      return await handler(params as P, token);
+    } catch (error) {
+      if (!token.isCancellationRequested) throw error;
+      throw new ResponseError(LSPErrorCodes.RequestCancelled, "Cancelled.");
+    }
+  };
 }
 
 function failed(reason: string, hint?: string): Connection {

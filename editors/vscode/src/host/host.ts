@@ -1,6 +1,5 @@
 /** The extension host's rooms, put together. */
 import * as vscode from "vscode";
-import { CancellationToken } from "vscode-languageclient/node";
 import type { Shown, ToView } from "../shared/messages";
 import type { Session } from "../shared/wire";
 import { Bridge } from "./bridge";
@@ -63,10 +62,8 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
     options: async () => ({
       ...setup.options(), permission: true, updates: "all", ...editing.capabilities, credentials: await keys.read(),
     }),
-    middleware: {
-      ...commandPrompts.middleware,
-      workspace: { handleApplyEdit: (params, next) => editing.applying(params, () => next(params, CancellationToken.None)) },
-    },
+    middleware: commandPrompts.middleware,
+    applyEdit: (params, token, convert) => editing.applyEdit(params, token, convert),
   });
   const events = new Events(daemon);
   const storage = sharedStorage(context, context.storageUri ?? scratch);
@@ -83,6 +80,7 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
   const keys: Keys = new Keys(context.secrets, daemon, log);
   const others = new Others(events, post, () => shown.id);
   const surroundings = new SurroundingsRoom({ daemon, folders, choices, keys: () => keys.providers, post, log });
+  const unsupported = () => surroundings.refresh();
   /** Brings a session to the front: the chat, and the session in it. */
   const show = async (sessionId: string, where?: "focus" | "beside"): Promise<void> => {
     await bridge.reveal(where);
@@ -103,8 +101,12 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
       const told = wanted === null ? null : await begun(shown, daemon, wanted, log);
       return { surroundings: surroundings.now, shown: told };
     },
-    ...chatHandlers({ client: daemon, shown, folders, choices, post, tellFocus: () => editing.tellFocus() }),
-    ...sessionHandlers({ client: daemon, shown, others, folders, choices, post, chosen: () => surroundings.tell(), deleted: editing.forget }),
+    ...chatHandlers({
+      client: daemon, shown, folders, beginning: () => surroundings.beginning, unsupported, post, tellFocus: () => editing.tellFocus(),
+    }),
+    ...sessionHandlers({
+      client: daemon, shown, others, folders, choices, post, chosen: () => surroundings.tell(), unsupported, deleted: editing.forget,
+    }),
     ...permissions.handlers,
     ...editing.handlers,
     ...setup.handlers,

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promise
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { HostError, toCallError } from "./handlers";
+import { machine } from "./machine";
 import { ask, type Answer } from "./process";
 import { isExecutable, searchPath } from "./program";
 import { REQUIREMENT, versionIn } from "./versions";
@@ -76,7 +77,7 @@ export class Installation {
       }
     }
     const seen = found.length === 0 ? "" : ` (${found.join(", ")})`;
-    throw new HostError(`There is no Python 3.11 or newer on this machine${seen}.`, { hint: "Install Python 3.11 or newer, then try again." });
+    throw new HostError(`There is no Python 3.11 or newer on ${machine()}${seen}.`, { hint: "Install Python 3.11 or newer, then try again." });
   }
 
   private async make(python: string, folder: string, token: vscode.CancellationToken): Promise<void> {

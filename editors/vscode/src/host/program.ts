@@ -5,6 +5,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { HostError, toCallError } from "./handlers";
+import { machine } from "./machine";
 import { ask, type CommandLine } from "./process";
 import { pythonsOfWorkspace } from "./python";
 import { atLeast, OLDEST, versionIn } from "./versions";
@@ -23,12 +24,6 @@ export interface Places {
   /** The program of a private installation, which may not be there. */
   installed(): Promise<string | null>;
   log: vscode.LogOutputChannel;
-}
-
-/** Where this runs, which is where the workspace is. A server in a browser has its address for a name. */
-function machine(): string {
-  const name = vscode.env.remoteName;
-  return name !== undefined && /^[a-z][a-z-]*$/.test(name) ? `the machine of the workspace (${name})` : "this machine";
 }
 
 /** The first agentd that works with this extension. Fails with a HostError of kind `missing` where there is none. */

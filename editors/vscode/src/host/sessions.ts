@@ -4,6 +4,7 @@ import type { Shown, ToView } from "../shared/messages";
 import type {
   Session, SessionCompactResult, SessionExportResult, SessionGetResult, SessionListResult, SessionResult,
 } from "../shared/wire";
+import { supported } from "./chat";
 import { childrenOf } from "./children";
 import type { Wire } from "./daemon";
 import type { Folders } from "./folders";
@@ -26,6 +27,8 @@ export interface SessionsParts {
   deleted(sessionId: string): void;
   /** What new sessions begin with, or where, is something else now. */
   chosen(): void;
+  /** agentd cannot do here what it was asked for: what it can do is asked for anew. */
+  unsupported(): Promise<void>;
 }
 
 export type SessionCalls =
@@ -36,7 +39,7 @@ export function sessionHandlers(parts: SessionsParts): Pick<Handlers, SessionCal
   return {
     async choose({ sessionId, folder, ...chosen }) {
       if (sessionId !== undefined) {
-        await client.request("agentd/session/update", { sessionId, ...chosen });
+        await supported(parts, client.request("agentd/session/update", { sessionId, ...chosen }));
         return {};
       }
       if (folder !== undefined) folders.choose(folder);

@@ -10,6 +10,12 @@ export interface Beginning {
   effort?: Effort;
 }
 
+/** A choice without its mode where that cannot be had; as long as nobody knows which can, any may be. */
+export function possible(chosen: Beginning, modes: readonly Mode[] | undefined): Beginning {
+  const { mode, ...others } = chosen;
+  return mode === undefined || modes === undefined || modes.includes(mode) ? chosen : others;
+}
+
 /** The model that the settings name; those of a workspace count only where it is trusted. */
 export function modelSetting(): string | undefined {
   return said(vscode.workspace.getConfiguration("agentd").get("model"));

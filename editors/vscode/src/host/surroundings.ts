@@ -5,7 +5,7 @@ import type { CommandsResult, Mode, ModelsResult, ModelInfo, StatusResult } from
 import type { Daemon } from "./daemon";
 import type { Folders } from "./folders";
 import { toCallError } from "./handlers";
-import type { Choices } from "./settings";
+import { possible, type Beginning, type Choices } from "./settings";
 
 /** Until agentd has told which can be chosen. */
 const MODES: Mode[] = ["plan", "ask", "edit"];
@@ -67,9 +67,14 @@ export class SurroundingsRoom implements vscode.Disposable {
     };
   }
 
-  /** What a new session begins with: the user's choice, or what settings and configuration say. */
+  /** What the user chose for new sessions, without a mode that turned out not to be had here: none is shown, either. */
+  get beginning(): Beginning {
+    return possible(this.parts.choices.forNew, this.status?.modes);
+  }
+
+  /** The mode of a new session: the user's choice, or what settings and configuration say. */
   private defaultMode(modes: Mode[]): Mode {
-    const wanted = this.parts.choices.forNew.mode ?? this.status?.mode;
+    const wanted = this.beginning.mode ?? this.status?.mode;
     return wanted !== undefined && modes.includes(wanted) ? wanted : "ask";
   }
 

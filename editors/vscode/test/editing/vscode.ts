@@ -153,6 +153,7 @@ export const workspace = {
   onDidRenameFiles: moved.event,
   onDidChangeConfiguration: none,
   getConfiguration: () => ({ get: () => true }),
+  applyEdit: async (): Promise<boolean> => true,
   asRelativePath: (uri: Uri) => uri.path.replace("/w/", ""),
 };
 

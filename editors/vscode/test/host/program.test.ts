@@ -86,7 +86,7 @@ test("programs are looked for in absolute folders outside the workspace only, li
 });
 
 test.each([["ssh-remote", "the machine of the workspace (ssh-remote)"], ["dev-container", "the machine of the workspace (dev-container)"],
-  ["127.0.0.1:8000", "this machine"], [undefined, "this machine"]])("where agentd was looked for is said: with the remote %s, %s", async (remote, where) => {
+  ["127.0.0.1:8000", "the machine of the workspace"], [undefined, "this machine"]])("where agentd was looked for is said: with the remote %s, %s", async (remote, where) => {
   process.env.PATH = "";
   env.remoteName = remote;
   await expect(find()).rejects.toMatchObject({ kind: "missing", message: `agentd was not found on ${where}.` });

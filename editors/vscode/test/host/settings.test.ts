@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { Choices, modelSetting, modeSetting } from "../../src/host/settings";
+import { Choices, modelSetting, modeSetting, possible } from "../../src/host/settings";
 import { settings, workspaceSettings } from "./vscode";
 
 afterEach(() => {
@@ -28,4 +28,12 @@ test("what was chosen last for new sessions stays, but an effort goes with its m
   expect(choices.forNew).toEqual({ model: "a/b", effort: "high", mode: "plan" });
   await choices.choose({ model: "c/d" });
   expect(choices.forNew).toEqual({ model: "c/d", mode: "plan" });
+});
+
+test("a mode that was chosen and cannot be had here is left out, and nothing else is", () => {
+  const chosen = { model: "a/b", mode: "auto" } as const;
+  expect(possible(chosen, undefined)).toEqual(chosen);
+  expect(possible(chosen, ["ask", "auto"])).toEqual(chosen);
+  expect(possible(chosen, ["ask", "edit"])).toEqual({ model: "a/b" });
+  expect(possible({ model: "a/b" }, ["ask"])).toEqual({ model: "a/b" });
 });

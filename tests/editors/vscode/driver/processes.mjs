@@ -31,5 +31,19 @@ export function below(pid) {
   return found;
 }
 
-export const daemons = (pid) => below(pid).filter((each) => / -m agentd\b/.test(each.command));
+/** The commands of all that a process descends from, the nearest first. */
+export function above(pid) {
+  const processes = new Map(all().map((each) => [each.pid, each]));
+  const found = [];
+  for (let at = processes.get(pid); (at = processes.get(at?.parent)); ) found.push(at.command);
+  return found;
+}
+
+/** What a process was given as its environment. */
+export function environmentOf(pid) {
+  const pairs = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").filter((each) => each.includes("="));
+  return Object.fromEntries(pairs.map((each) => [each.slice(0, each.indexOf("=")), each.slice(each.indexOf("=") + 1)]));
+}
+
+export const daemons = (pid) => below(pid).filter((each) => / -m agentd\b|\/bin\/agentd\b/.test(each.command));
 export const hosts = (pid) => below(pid).filter((each) => each.command.includes("--type=extensionHost"));

@@ -1,7 +1,8 @@
 /** What a scenario plays on: workspaces, windows of one server of VS Code, and a model. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { daemons, hosts } from "./processes.mjs";
+import { basename, dirname, join, relative } from "node:path";
+import { below, daemons, hosts } from "./processes.mjs";
+import { Connection } from "./ssh.mjs";
 import { until } from "./until.mjs";
 import { Window } from "./window.mjs";
 
@@ -11,14 +12,24 @@ export class Stage {
   #windows = [];
   #said = [];
 
-  /** `house`: {browser, server: {url, pid, data, config, python}, model, modelUrl, axe}; `folder` is this scenario's own. */
+  /**
+   * `house`: {browser, server: {url, pid, data, config, python, home?, ssh?}, model, modelUrl, axe}; `folder` is this
+   * scenario's own. A server on another machine has its files in a `home`: {user: whose, there: its path on it, here:
+   * where this process sees it}; with `ssh` it is reached, and started where it does not run, through such a connection.
+   */
   constructor(house, folder) {
     this.#house = house;
     this.folder = folder;
     this.model = house.model;
-    mkdirSync(join(folder, "workspace"), { recursive: true });
+    const { home, ssh } = house.server;
+    this.#workspace = home ? join(home.there, basename(folder)) : join(folder, "workspace");
+    /** The connection to a server that is reached by SSH. */
+    this.connection = ssh ? new Connection(ssh) : null;
+    mkdirSync(this.here(), { recursive: true });
     this.configure({});
   }
+
+  #workspace;
 
   #house;
 
@@ -48,19 +59,30 @@ export class Stage {
     return `scripted/${path}`;
   }
 
-  /** The path of something in the workspace. */
+  /** Who works on another machine. */
+  get user() {
+    return this.#house.server.home.user;
+  }
+
+  /** The path of something in the workspace, as agentd and VS Code know it. */
   path(...parts) {
-    return join(this.folder, "workspace", ...parts);
+    return join(this.#workspace, ...parts);
+  }
+
+  /** Where this process sees that. */
+  here(...parts) {
+    const { home } = this.#house.server;
+    return home ? join(home.here, relative(home.there, this.path(...parts))) : this.path(...parts);
   }
 
   read(...parts) {
-    return readFileSync(this.path(...parts), "utf8");
+    return readFileSync(this.here(...parts), "utf8");
   }
 
   write(files) {
     for (const [name, text] of Object.entries(files)) {
-      mkdirSync(dirname(this.path(name)), { recursive: true });
-      writeFileSync(this.path(name), text);
+      mkdirSync(dirname(this.here(name)), { recursive: true });
+      writeFileSync(this.here(name), text);
     }
   }
 
@@ -70,6 +92,7 @@ export class Stage {
    * a .code-workspace file, `machine` are settings of the machine for this scenario.
    */
   async open({ files = {}, settings = {}, trusted = true, workspace = this.path(), machine = {} } = {}) {
+    await this.connection?.make();
     this.write(files);
     this.#setMachine(machine);
     writeFileSync(join(this.#house.server.data, "User", "settings.json"), JSON.stringify({
@@ -125,6 +148,11 @@ export class Stage {
     return daemons(this.#house.server.pid).map((each) => each.pid);
   }
 
+  /** The processes of the machine that the server runs on, or those below the server. */
+  processes() {
+    return below(this.#house.server.pid);
+  }
+
   /** Keeps a picture of each window and all that was said for somebody who looks for a fault. */
   async keep() {
     for (const [number, { page }] of this.#windows.entries()) {
@@ -136,6 +164,15 @@ export class Stage {
 
   /** Closes all windows and waits until nothing of them runs any more. */
   async clear() {
+    try {
+      await this.connection?.make();
+      await this.#closeWindows();
+    } finally {
+      await this.connection?.cut();
+    }
+  }
+
+  async #closeWindows() {
     for (const { page } of this.#windows.filter((one) => !one.page.isClosed())) {
       await page.goto("about:blank"); // a window that is left says so to its server; one in the background may not
       await page.close();

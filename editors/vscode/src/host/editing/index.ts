@@ -1,13 +1,14 @@
 /** The editor side: what a prompt changed, documents, diagnostics, what the user attaches. */
 import * as path from "node:path";
 import * as vscode from "vscode";
-import type { ApplyWorkspaceEditParams } from "vscode-languageclient/node";
+import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult } from "vscode-languageclient/node";
 import type { Change, Params, ToView } from "../../shared/messages";
 import type { CommandsResult, EventNotification, SessionGetResult } from "../../shared/wire";
 import type { Daemon } from "../daemon";
 import type { Handlers } from "../handlers";
 import { unlinked } from "../plain";
 import { told } from "../told";
+import { applyEdit, type Convert } from "./applying";
 import { complete, diagnosticsAttachment, droppedAttachments, fileAttachment, selectionAttachment } from "./attachments";
 import { Changes } from "./changes";
 import { Diagnostics } from "./diagnostics";
@@ -53,8 +54,8 @@ export interface Editing extends vscode.Disposable {
    * the events that follow it nothing may be awaited. What is found out later goes out as a notice `changes`.
    */
   shown(snapshot: SessionGetResult): Change[];
-  /** Stands around an edit that the daemon has VS Code make, which `apply` does. */
-  applying<R>(params: ApplyWorkspaceEditParams, apply: () => R | Thenable<R>): Promise<R>;
+  /** Makes an edit for the daemon; see there. */
+  applyEdit(params: ApplyWorkspaceEditParams, token: vscode.CancellationToken, convert: Convert): Promise<ApplyWorkspaceEditResult>;
   /** A session is deleted: its changes can neither be compared nor reverted any more. */
   forget(sessionId: string): void;
   /** Writes what the user has decided of changes, now. */
@@ -182,7 +183,7 @@ export function createEditing(context: EditingContext): Editing {
       }, CATCH_UP_DELAY_MS);
       return changes.of(session.sessionId);
     },
-    applying: (params, apply) => tracks.applying(params, apply),
+    applyEdit: (params, token, convert) => applyEdit(params, token, convert, (...edit) => tracks.applying(...edit)),
     forget(sessionId) {
       changes.forget(sessionId);
       tracks.forget(sessionId);

@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import * as vscode from "vscode";
 import type { DocumentSaveParams, DocumentSaveResult, UnsavedDocument } from "../../shared/wire";
+import { untilReached } from "./applying";
 import { keyOf } from "./uris";
 
 /** VS Code says that it did not save, and shows the user why; it does not tell us. */
@@ -20,11 +21,12 @@ async function whyNot(uri: vscode.Uri): Promise<string> {
   return "VS Code did not save it: the file is read-only there, or was changed on disk by another program";
 }
 
-async function failure(document: vscode.TextDocument | vscode.NotebookDocument): Promise<string | undefined> {
+async function failure(document: vscode.TextDocument | vscode.NotebookDocument, token: vscode.CancellationToken): Promise<string | undefined> {
   // Saving one would put a dialog in front of the user.
   if (document.isUntitled) return "it has no name on disk yet";
   if (!document.isDirty) return undefined;
   try {
+    await untilReached(token);
     return (await document.save()) ? undefined : await whyNot(document.uri);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -41,7 +43,7 @@ export async function save({ uris }: DocumentSaveParams, token: vscode.Cancellat
       if (token.isCancellationRequested) throw new vscode.CancellationError();
       const { textDocuments, notebookDocuments } = vscode.workspace;
       const document = [...textDocuments, ...notebookDocuments].find((each) => each.uri.toString() === keyOf(uri));
-      const reason = document ? await Promise.race([failure(document), cancelled.happened]) : undefined;
+      const reason = document ? await Promise.race([failure(document, token), cancelled.happened]) : undefined;
       if (reason) failed.push({ uri, reason });
       else saved.push(uri);
     }

@@ -13,5 +13,5 @@ export const ORDER: readonly Mode[] = ["plan", "ask", "edit", "auto", "full"];
 
 /** Why a mode that there is cannot be chosen here. */
 export const NOT_HERE: Partial<Record<Mode, string>> = {
-  auto: "Needs a sandbox, which this machine does not have.",
+  auto: "Needs a sandbox, which cannot be had where commands run here.",
 };

@@ -35,7 +35,7 @@ export function Way({ name, argument, children, secondary = false, icon }: {
 export function Missing({ reason }: { reason: string }) {
   return (
     <Frame icon="cloud-download" title="Install agentd" ways={<><Way name="install" icon="desktop-download">Install agentd</Way><Way name="chooseProgram" secondary icon="folder-opened">Choose the program…</Way></>}>
-      <p>The coding agent runs on this machine as a program of its own, next to the editor. It was not found.</p>
+      <p>The coding agent is a program of its own, which runs where your files are. It was not found there.</p>
       {reason && <p class="muted small">{reason}</p>}
       <p class="muted small">Installing makes a Python environment in the extension's own folder and changes nothing else.</p>
     </Frame>
