@@ -152,6 +152,10 @@ class SessionFiles:
         looked_at = [(path, await self.document(path)) for path in sorted(self.files.dirty)]
         return tuple(path for path, found in looked_at if found is not None and found.dirty)
 
+    def is_unsaved(self, path: Path) -> bool:
+        """ACP knows files only."""
+        return False
+
     def _agree(self, path: Path, text: str) -> None:
         self.files.dirty.discard(path)
         self.files.agreed[path] = _digest(text)

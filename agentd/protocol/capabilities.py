@@ -40,7 +40,12 @@ METHODS = (
 )
 """The `agentd/*` requests that are answered."""
 
-NOTIFICATIONS = ("agentd/trust/didChange", "agentd/diagnostics/publish", "agentd/focus")
+NOTIFICATIONS = (
+    "agentd/trust/didChange",
+    "agentd/diagnostics/publish",
+    "agentd/document/unsaved",
+    "agentd/focus",
+)
 """The `agentd/*` notifications that are acted on."""
 
 FEATURES: dict[str, Any] = {

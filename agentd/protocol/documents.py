@@ -35,6 +35,12 @@ class DiagnosticsGetResult(Wire):
     items: Many[DocumentDiagnostics]
 
 
+class UnsavedParams(Wire):
+    """`agentd/document/unsaved`: all files that are open as something else than text and not saved."""
+
+    uris: Many[str]
+
+
 class DocumentSaveParams(Wire):
     """`agentd/document/save`."""
 

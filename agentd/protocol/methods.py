@@ -222,13 +222,25 @@ class SessionDiffParams(Wire):
     prompt_id: Id | None = absent()
 
 
+class DiffStep(Wire):
+    """A part of what became of a file, as a unified diff against what the steps before it made of it."""
+
+    by: Literal["agentd", "others"]
+    patch: str
+
+
 class DiffFile(Wire):
-    """A file in a diff, with how many lines came and went."""
+    """A file in a diff, with how many lines came and went.
+
+    `steps` are there where others changed the file between changes of agentd's, and lead from what it was
+    before to what it was behind the last one.
+    """
 
     uri: str
     action: FileAction
     additions: int
     deletions: int
+    steps: Many[DiffStep] | None = absent()
 
 
 class SessionDiffResult(Wire):

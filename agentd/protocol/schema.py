@@ -58,6 +58,7 @@ REQUESTS: dict[str, Exchange] = {
 NOTIFICATIONS: dict[str, type[Wire]] = {
     "agentd/trust/didChange": methods.TrustParams,
     "agentd/diagnostics/publish": documents.DocumentDiagnostics,
+    "agentd/document/unsaved": documents.UnsavedParams,
     "agentd/focus": documents.FocusParams,
 }
 """The notifications a client sends."""

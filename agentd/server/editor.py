@@ -6,7 +6,7 @@ before they have done it, or never. So what counts is the text that the editor t
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from anyio import CancelScope
 
 from agentd.daemon.door import ClientError, Door
 from agentd.protocol.capabilities import position_encoding
-from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParams
+from agentd.protocol.documents import Diagnostic, DocumentSaveParams, FocusParams, UnsavedParams
 from agentd.protocol.messages import Range
 from agentd.protocol.methods import ClientOptions
 from agentd.protocol.text import one_line, visible
@@ -25,7 +25,7 @@ from agentd.server.client_profile import Quirks
 from agentd.server.diagnostics import EditorDiagnostics
 from agentd.server.findings import ShownFindings
 from agentd.server.hunks import text_edits
-from agentd.server.language_server import LanguageServer, file_of
+from agentd.server.language_server import LanguageServer, file_of, key_of
 from agentd.server.operations import FileOperations
 from agentd.server.pending_edit import EDIT_SECONDS, MOST_REASON, PendingEdit, refusal
 from agentd.workspace.buffer import Encoding
@@ -79,6 +79,8 @@ class ClientEditor:
     operations: FileOperations = field(init=False)
     focus: Focus | None = None
     quirks: Quirks = _NO_QUIRKS
+    _unsaved: frozenset[Path] = frozenset()
+    _waiting: list[Callable[[], None]] = field(default_factory=list)
     _pending: list[PendingEdit] = field(default_factory=list)
     _has_ended: bool = False
 
@@ -121,8 +123,18 @@ class ClientEditor:
         return await self.documents.untitled()
 
     async def dirty_paths(self) -> tuple[Path, ...]:
-        """The files whose documents differ from what is on disk."""
-        return await self.documents.dirty_paths()
+        """The files whose documents differ from what is on disk, notebooks and the like too."""
+        return tuple(dict.fromkeys((*await self.documents.dirty_paths(), *sorted(self._unsaved))))
+
+    def is_unsaved(self, path: Path) -> bool:
+        """Whether the file is open as something else than text, and not saved."""
+        return path in self._unsaved
+
+    def note_unsaved(self, params: UnsavedParams) -> None:
+        """`agentd/document/unsaved`: these take the place of those from before."""
+        self._unsaved = frozenset(path for uri in params.uris if (path := key_of(uri)) is not None)
+        for tell in self._waiting:
+            tell()
 
     # --- edits ------------------------------------------------------------------------------------
 
@@ -315,10 +327,14 @@ class ClientEditor:
         def tell() -> None:
             news.set()
 
-        with self.documents.watched(tell):
-            while set(paths) & set(await self.documents.dirty_paths()):
-                await news.wait()
-                news = anyio.Event()
+        self._waiting.append(tell)
+        try:
+            with self.documents.watched(tell):
+                while set(paths) & set(await self.dirty_paths()):
+                    await news.wait()
+                    news = anyio.Event()
+        finally:
+            self._waiting.remove(tell)
 
 
 def _lines(chosen: Range | None) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from agentd.daemon.door import Door, Method, Notice, Request
 from agentd.daemon.lifetime import Lifetime
 from agentd.protocol import methods as wire
 from agentd.protocol.capabilities import initialize_result
-from agentd.protocol.documents import DocumentDiagnostics, FocusParams
+from agentd.protocol.documents import DocumentDiagnostics, FocusParams, UnsavedParams
 from agentd.server.configuration import ConfigurationParams, EditorConfiguration
 from agentd.server.connection import (
     Connection,
@@ -79,6 +79,7 @@ class Methods:
         return {
             "agentd/trust/didChange": Notice(wire.TrustParams, self.trust_changed),
             "agentd/diagnostics/publish": Notice(DocumentDiagnostics, self.editor.told.publish),
+            "agentd/document/unsaved": Notice(UnsavedParams, self.editor.note_unsaved),
             "agentd/focus": Notice(FocusParams, self.editor.look),
             "initialized": Notice(wire.Empty, self.initialized),
             "workspace/didChangeConfiguration": Notice(ConfigurationParams, self.configuration_changed),

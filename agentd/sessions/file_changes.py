@@ -10,6 +10,7 @@ from agentd.protocol.methods import (
     SessionOriginalParams,
     SessionOriginalResult,
 )
+from agentd.sessions.diff_steps import steps_of
 from agentd.sessions.rewinding import begun, place_of
 from agentd.sessions.state import SessionState
 from agentd.tools.diff import action_of, file_change
@@ -32,8 +33,12 @@ def diff(
     patches: list[str] = []
     told: list[DiffFile] = []
     room = _MOST_PATCH
-    for parts, (before, after) in _net(_changes(checkpoints), prompts).items():
-        patch, file = _file(checkpoints, place_at(root, parts), before, after)
+    for parts, row in _net(_changes(checkpoints), prompts).items():
+        place = place_at(root, parts)
+        patch, file = _file(checkpoints, place, row[0].before, row[-1].after)
+        if (steps := steps_of(checkpoints, place, row, room - len(patch))) is not None:
+            file = file.model_copy(update={"steps": steps})
+            room -= sum(len(step.patch) for step in steps)
         if len(patch) > room:
             patch = f"{_head(file, parts)}The diff of this file is left out: it would be too long.\n"
         room -= len(patch)
@@ -54,8 +59,8 @@ def original(
     changes = _changes(checkpoints)
     try:
         place = place_of(root, params.uri, {change.parts for change in changes})
-        ours = (each for each in changes if each.parts == place.parts and each.origin in since)
-        first = next(ours, None)
+        ours = [each for each in changes if each.parts == place.parts and each.origin in since]
+        first = _shown([each for each in ours if each.origin == ours[0].origin])[0] if ours else None
         if first is None and isinstance(place, Untitled):
             reason = f"'{place.shown}' is no file: what it holds is in the editor."
             raise RpcError("unsupported", reason)
@@ -81,20 +86,26 @@ def _changes(checkpoints: Checkpoints) -> Sequence[Change]:
         raise RpcError("storage", f"What files were before cannot be read: {error.strerror}.") from error
 
 
-def _net(
-    changes: Iterable[Change], prompts: Collection[str] | None
-) -> dict[Parts, tuple[FileState | None, FileState | None]]:
-    """The state of each file before the first change and behind the last, where these differ."""
-    ends: dict[Parts, tuple[FileState | None, FileState | None]] = {}
+def _net(changes: Iterable[Change], prompts: Collection[str] | None) -> dict[Parts, list[Change]]:
+    """The changes of each file whose state before the first differs from that behind the last."""
+    rows: dict[Parts, list[Change]] = {}
     for change in changes:
         if prompts is None or (change.origin in prompts and not change.is_rewind):
-            first = ends[change.parts][0] if change.parts in ends else change.before
-            ends[change.parts] = (first, change.after)
-    return {
-        parts: (before, after)
-        for parts, (before, after) in sorted(ends.items())
-        if not same_content(before, after) or _modes(before, after)
-    }
+            rows.setdefault(change.parts, []).append(change)
+    shown = {parts: _shown(row) for parts, row in sorted(rows.items())}
+    return {parts: row for parts, row in shown.items() if _came_to_something(row[0].before, row[-1].after)}
+
+
+def _came_to_something(before: FileState | None, after: FileState | None) -> bool:
+    return not same_content(before, after) or _modes(before, after) != ""
+
+
+def _shown(row: list[Change]) -> list[Change]:
+    """Of a file's changes those that its user sees: what a command did below unsaved text is another row."""
+    above = [change for change in row if not change.below]
+    if not above or same_content(above[0].before, above[-1].after):
+        return [change for change in row if change.below] or row
+    return above
 
 
 def _modes(before: FileState | None, after: FileState | None) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +256,11 @@ def lines_backwards(file: BufferedReader, block_bytes: int) -> Iterator[bytes]:
 
     What stands behind the last line end may be in the making, and is left out.
     """
+    return (line for _, line in places_backwards(file, block_bytes))
+
+
+def places_backwards(file: BufferedReader, block_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """The same lines, each behind the offset at which it begins."""
     start = file.seek(0, os.SEEK_END)
     rest, has_end = b"", False  # what was read of a line whose beginning was not, and whether it has its end
     while start > 0:
@@ -267,10 +273,11 @@ def lines_backwards(file: BufferedReader, block_bytes: int) -> Iterator[bytes]:
         first, *lines = rest.split(b"\n")
         if not has_end:
             lines[-1:], has_end = [], True
-        yield from reversed(lines)
+        begins = accumulate((len(line) + 1 for line in lines), initial=start + len(first) + 1)
+        yield from reversed(list(zip(begins, lines, strict=False)))
         rest = first
     if has_end:
-        yield rest
+        yield 0, rest
 
 
 def _records(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:

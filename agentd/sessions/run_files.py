@@ -42,6 +42,7 @@ class RunFiles:
             hidden=house.spills.parent if house.spills is not None else None,
             git=house.git(self._ground.root) if house.git is not None else None,
             writers=house.writers,
+            unsaved=house.editor.dirty_paths,
         )
 
     async def begin(self) -> None:

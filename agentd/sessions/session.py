@@ -126,12 +126,21 @@ class Session:
         is_whole = replay.seq == self._state.seq
         if not is_whole and not at_last:
             return None
-        if not is_whole or replay.events is None:
+        return self._attached(replay.events if is_whole else None)
+
+    def present(self, after_seq: int) -> AttachResult | None:
+        """The same for a client that has seen all there is, or names a later event: nothing is read then."""
+        if after_seq < self._state.seq:
+            return None
+        return self._attached([] if after_seq == self._state.seq else None)
+
+    def _attached(self, events: Sequence[dict[str, Any]] | None) -> AttachResult:
+        if events is None:
             snapshot = self.get(None, SNAPSHOT_MESSAGES)
             return AttachResult(kind="snapshot", snapshot=snapshot, seq=snapshot.seq)
         return AttachResult(
             kind="replay",
-            events=tuple(replay.events),
+            events=tuple(events),
             pending=self._questions.pending,
             partial=self.prompts.run.partial if self.prompts.run is not None else None,
             seq=self._state.seq,

@@ -226,6 +226,8 @@ class Sessions:
     async def attach(self, params: SessionAttachParams) -> AttachResult:
         """Open a session and tell what happened behind an event; live events follow. Raises like `open`."""
         session = await self.open(params.session_id, tell=False)
+        if (result := session.present(params.after_seq)) is not None:
+            return result
         replay = ReplayReader(session.journal, params.session_id, params.after_seq)
         with journal_errors():
             for _ in range(_READINGS):

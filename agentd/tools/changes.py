@@ -19,6 +19,7 @@ from agentd.tools.checks import EditChecks
 from agentd.tools.diff import file_change
 from agentd.tools.keeping import kept
 from agentd.tools.targets import check_not_late, holds_secrets, in_thread, is_left_to_editor
+from agentd.tools.whole_files import save_before
 from agentd.workspace import files
 from agentd.workspace.alone import alone
 from agentd.workspace.editor import FileOperation
@@ -92,6 +93,8 @@ class _PreparedChange:
 
     async def _make(self) -> ToolResult:
         context, place = self.context, self.place
+        if context.editor.is_unsaved(place.path):
+            await save_before(context, place, "changed")
         for _ in range(_ATTEMPTS):
             before = await self.checks.before(context, place, await held(context.editor, place))
             now = await held(context.editor, place)  # which the look before may have taken a while for

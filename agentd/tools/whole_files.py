@@ -104,12 +104,16 @@ async def content_of(context: ToolContext, place: Place) -> bytes:
 
 async def save_before(context: ToolContext, place: Place, what: str) -> None:
     """Have what is unsaved in the file saved before it is removed or moved. Raises WorkspaceError."""
-    if await unsaved(context, place) is None:
+    if not await _is_unsaved(context, place):
         return
     wish = f"Save it before it is {what}:"
     failed = dict((await context.editor.save([place.path], wish)).failed)
-    if await unsaved(context, place) is not None:
+    if await _is_unsaved(context, place):
         raise _unsaved(place, what, failed.get(place.path, ""))
+
+
+async def _is_unsaved(context: ToolContext, place: Place) -> bool:
+    return context.editor.is_unsaved(place.path) or await unsaved(context, place) is not None
 
 
 def _unsaved(place: Place, what: str, why: str = "") -> WorkspaceError:

@@ -153,7 +153,7 @@ class Behind:
 class Difference:
     """A file that is not as it was: what it was, and what it is as far as it was read.
 
-    `saved` is what the user has saved in between.
+    `saved` is what the user has saved in between. `below`: its document holds text that is not saved.
     """
 
     parts: Parts
@@ -162,6 +162,7 @@ class Difference:
     data: bytes | None = None
     made: int = 0
     saved: FileState | None = None
+    below: bool = False
 
 
 # --- before ---------------------------------------------------------------------------------------
@@ -330,7 +331,7 @@ def keep(
             begin = each.now  # what was changed in the editor was saved, too
         if each.saved is not None and not same_content(each.saved, begin):
             begin = replace(each.saved, mode=begin.mode if begin is not None else None)
-        change = Change(origin, each.parts, begin, each.now)
+        change = Change(origin, each.parts, begin, each.now, below=each.below)
         if not _differs(change):
             continue
         changes.append(replace(change, made=each.made) if change.before is None else change)

@@ -149,7 +149,11 @@ class Editor(Protocol):
         ...
 
     async def dirty_paths(self) -> tuple[Path, ...]:
-        """The files whose open documents differ from what is on disk."""
+        """The files whose open documents differ from what is on disk, notebooks and the like too."""
+        ...
+
+    def is_unsaved(self, path: Path) -> bool:
+        """Whether the file is open as something else than text, such as a notebook, and not saved."""
         ...
 
     async def apply(self, edit: BufferEdit) -> EditOutcome:
@@ -223,6 +227,10 @@ class Disk:
     async def dirty_paths(self) -> tuple[Path, ...]:
         """Nothing is ever dirty."""
         return ()
+
+    def is_unsaved(self, path: Path) -> bool:
+        """Nothing is ever open."""
+        return False
 
     async def apply(self, edit: BufferEdit) -> EditOutcome:
         """There is no document to change."""

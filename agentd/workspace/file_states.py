@@ -42,7 +42,7 @@ class Change:
 
     `origin` is the id of a prompt, or of a rewind where `is_rewind`. `made` is how many of the folders that
     the file lies in were made for it. `in_buffer`: it was made in the editor, where the file is open, and the
-    disk may hold something else.
+    disk may hold something else. `below`: it was made on the disk, below unsaved text of its document.
     """
 
     origin: str
@@ -52,6 +52,7 @@ class Change:
     is_rewind: bool = False
     made: int = 0
     in_buffer: bool = False
+    below: bool = False
 
     @property
     def reversed(self) -> "Change":
@@ -89,6 +90,7 @@ def line_of(change: Change) -> dict[str, Any]:
         "after": _json_of(change.after),
         **({"made": change.made} if change.made else {}),
         **({"buffer": True} if change.in_buffer else {}),
+        **({"below": True} if change.below else {}),
     }
 
 
@@ -108,6 +110,7 @@ def change_of(line: dict[str, Any]) -> Change:
         is_rewind,
         int(line.get("made", 0)),
         line.get("buffer") is True,
+        line.get("below") is True,
     )
 
 

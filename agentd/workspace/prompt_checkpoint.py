@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,6 +34,10 @@ _BATCH_BYTES = 16 * 1024 * 1024
 """How much git is asked for at once."""
 
 
+async def _none() -> Collection[Path]:
+    return ()
+
+
 @dataclass(frozen=True)
 class PromptCheckpoint:
     """`Checkpoint` of one prompt.
@@ -41,6 +45,7 @@ class PromptCheckpoint:
     `tell` is told, in a sentence, where commands cannot be seen. `hidden` is agentd's own
     folder of data, which may lie in a workspace and is none of its files. `looks` is for all commands of the
     prompt. `git` gives contents in workspaces that are too large to be read. `writers` are all sessions'.
+    `unsaved` gives the files whose documents hold text that is not saved.
     """
 
     checkpoints: Checkpoints
@@ -50,6 +55,7 @@ class PromptCheckpoint:
     hidden: Path | None = None
     git: "Git | None" = None
     writers: Writers = field(default_factory=Writers)
+    unsaved: Callable[[], Awaitable[Collection[Path]]] = _none
 
     @contextmanager
     def changing(
@@ -163,8 +169,9 @@ class PromptCheckpoint:
             behind = await run(command_changes.look_behind, self.checkpoints, picture, self.looks)
             if not behind.is_all:
                 self.tell(command_changes.TOO_MANY)
+            unsaved = frozenset(await self.unsaved()) if behind.found else frozenset()
             found = [
-                self._since_saved(picture, each)
+                replace(self._since_saved(picture, each), below=picture.root.joinpath(*each.parts) in unsaved)
                 for each in behind.found
                 if not self._is_anothers(picture, each)
             ]

@@ -5,6 +5,8 @@ import { until } from "../editors/vscode/driver/until.mjs";
 const UPDATES = 5000;
 const WORDS = ["The ", "quick ", "**brown** ", "fox ", "jumps ", "over ", "`the` ", "lazy ", "dog.\n\n"];
 
+const LONG = { pieces: 400, words: "The quick **brown** fox jumps over `the` lazy dog. ", repeated: 48 };
+
 /** Milliseconds that the renderer has worked for a page so far. */
 async function worked(page) {
   const client = await page.context().newCDPSession(page);
@@ -45,6 +47,41 @@ scenario("updates", async (stage) => {
   const view = (await read()) - before;
   return { view, floor: await floor(window.page, UPDATES), updates: UPDATES };
 });
+
+scenario("a million characters", async (stage) => {
+  const window = await stage.open();
+  const chat = await window.chat();
+  await chat.send("Talk at length.");
+  const turn = await stage.model.asked();
+  turn.says("It begins. ");
+  await chat.shows("It begins.");
+  const pieces = Array.from({ length: LONG.pieces }, (_, at) => `${LONG.words.repeat(LONG.repeated)}\n\nThat was part ${at}.\n\n`);
+  const read = await worked(window.page);
+  const before = await read();
+  for (const each of pieces) turn.says(each);
+  turn.ends("And it ends.");
+  await chat.shows("And it ends.");
+  const view = (await read()) - before;
+  return { view, floor: await paragraphs(window.page, pieces), updates: pieces.length };
+});
+
+/** The same pieces in a page that adds each as a paragraph: less than that no view can do that shows them. */
+async function paragraphs(beside, pieces) {
+  const page = await beside.context().newPage();
+  await page.goto("about:blank");
+  const read = await worked(page);
+  const before = await read();
+  await page.evaluate(async (all) => {
+    for (const each of all) {
+      document.body.appendChild(document.createElement("p")).append(each);
+      scrollTo(0, document.body.scrollHeight);
+      await new Promise((frame) => requestAnimationFrame(frame));
+    }
+  }, pieces);
+  const spent = (await read()) - before;
+  await page.close();
+  return spent;
+}
 
 /** The same words in a page that appends each to one text, as many for each frame as a fast model says. */
 async function floor(beside, updates) {

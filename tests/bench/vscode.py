@@ -78,6 +78,14 @@ def measure(drive: Drive, folder: Path, rounds: int) -> None:
         middle(updates, "floor") * 1000 / count,
     )
     print("        (the floor appends the words to one text)")
+    updates = played(drive, "a million characters", folder, rounds)
+    count = updates[0]["updates"]
+    told(
+        f"one of {count} updates of an answer of 1 MB, us of the renderer",
+        middle(updates, "view") * 1000 / count,
+        middle(updates, "floor") * 1000 / count,
+    )
+    print("        (the floor adds each as a paragraph)")
     opened = played(drive, "long session", folder, rounds)
     told(
         f"a session of {MESSAGES} messages, click to its end, ms",

@@ -19,12 +19,15 @@ import { sessionHandlers } from "./sessions";
 import { Choices } from "./settings";
 import { Setup } from "./setup";
 import { ShownSession } from "./shown";
+import { sharedStorage, sweepStorage } from "./storage";
 import { SurroundingsRoom } from "./surroundings";
 import { told } from "./told";
 import { followTrace, untilClosed } from "./trace";
 
 export class Host {
-  private constructor(private readonly daemon: DaemonClient, private readonly parts: vscode.Disposable[]) {}
+  private constructor(
+    private readonly daemon: DaemonClient, private readonly parts: vscode.Disposable[], private readonly keep: () => Promise<void>,
+  ) {}
 
   static async open(context: vscode.ExtensionContext): Promise<Host> {
     const log = untilClosed(vscode.window.createOutputChannel("agentd", { log: true }));
@@ -36,13 +39,13 @@ export class Host {
   }
 
   async close(): Promise<void> {
-    await this.daemon.stop({ state: "failed", reason: "VS Code is closing." });
+    await Promise.all([this.daemon.stop({ state: "failed", reason: "VS Code is closing." }), this.keep()]);
     for (const part of this.parts.reverse()) part.dispose();
   }
 
   /** @internal for `assemble` */
-  static of(daemon: DaemonClient, parts: vscode.Disposable[]): Host {
-    return new Host(daemon, parts);
+  static of(daemon: DaemonClient, parts: vscode.Disposable[], keep: () => Promise<void>): Host {
+    return new Host(daemon, parts, keep);
   }
 }
 
@@ -63,8 +66,10 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
     applyEdit: (params, token, convert) => editing.applyEdit(params, token, convert),
   });
   const events = new Events(daemon);
+  const storage = sharedStorage(context, context.storageUri ?? scratch);
+  void sweepStorage(context, storage);
   const editing = createEditing({
-    client: daemon, kept: context.workspaceState, storage: (context.storageUri ?? scratch).fsPath, parentOf: (id) => events.parentOf(id),
+    client: daemon, storage, parentOf: (id) => events.parentOf(id),
     post, shownSessionId: () => shown.id, onEvent: events.on,
     reveal: () => bridge.reveal(), log: (line) => log.info(line),
   });
@@ -132,7 +137,7 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
     ...registerCommands({ daemon, bridge, shown, surroundings, keys, handlers, setup, show }),
   );
   void daemon.start();
-  return Host.of(daemon, parts);
+  return Host.of(daemon, parts, () => editing.keep());
 }
 
 /** The session of a view that begins: read, or to be read as soon as the daemon is there. */

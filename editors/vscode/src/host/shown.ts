@@ -7,6 +7,8 @@ import type { Events } from "./events";
 import { HostError, toCallError } from "./handlers";
 
 const BATCH_MS = 16;
+/** A session whose reading takes longer is shown as its last messages are first: a long one that was not open. */
+const PATIENCE_MS = 60;
 /** No journal reaches that far: what is attached behind it is answered with a snapshot. */
 const SNAPSHOT = Number.MAX_SAFE_INTEGER;
 const KEPT = "shown";
@@ -78,12 +80,35 @@ export class ShownSession implements Disposable {
     return this.parts.memory.get<string | null>(KEPT, null);
   }
 
-  /** Shows a session from now on; the caller tells the view. Fails as `attach` does, and changes nothing then. */
+  /**
+   * Shows a session from now on; the caller tells the view. Where all of it takes its time, that is its last page at
+   * first, and what else belongs to it is told once it is known. Fails as `get` and `attach` do, and changes nothing then.
+   */
   async open(sessionId: string): Promise<Shown> {
     const number = ++this.number;
-    const read = await this.read(sessionId);
+    const page = this.get(sessionId);
+    const reading = this.read(sessionId, page);
+    const early = page.then((snapshot) => pause(PATIENCE_MS).then(() => ({ snapshot, history: [], held: false, isPage: true })));
+    const read: Read & { isPage?: boolean } = await Promise.race([reading, early]);
+    if (read.isPage === true) reading.catch(() => undefined); // looked at below
     if (number !== this.number) throw new HostError("Another session was opened meanwhile.", { kind: "cancelled" });
-    return this.show(read);
+    const shown = this.show(read);
+    if (read.isPage === true && this.current !== null) void this.complete(this.current, number, reading);
+    return shown;
+  }
+
+  /** Tells the view the rest of a session of which it has the last page. */
+  private async complete(current: Current, number: number, reading: Promise<Read>): Promise<void> {
+    current.reading = true;
+    current.untold = true; // until then another daemon has to tell it from its beginning
+    try {
+      const read = await reading;
+      if (number === this.number) this.parts.post({ type: "session", shown: this.show(read) });
+    } catch (error) {
+      if (number === this.number) this.failed(error);
+    } finally {
+      current.reading = false;
+    }
   }
 
   /** Shows a session that was just made. */
@@ -127,13 +152,16 @@ export class ShownSession implements Disposable {
       const read = await this.read(current.id);
       if (number === this.number) this.parts.post({ type: "session", shown: this.show(read) });
     } catch (error) {
-      if (number !== this.number) return;
-      const { kind, message } = toCallError(error);
-      if (kind === "sessionNotFound") this.clear();
-      if (kind !== "ended") this.parts.tell(message); // after an end the next daemon is asked
+      if (number === this.number) this.failed(error);
     } finally {
       current.reading = false;
     }
+  }
+
+  private failed(error: unknown): void {
+    const { kind, message } = toCallError(error);
+    if (kind === "sessionNotFound") this.clear();
+    if (kind !== "ended") this.parts.tell(message); // after an end the next daemon is asked
   }
 
   /** Sends what waits at once: before anything else is said to the view. */
@@ -168,15 +196,17 @@ export class ShownSession implements Disposable {
     return this.parts.client.request<SessionGetResult>("agentd/session/get", { sessionId, ...(limit === undefined ? {} : { limit }) });
   }
 
-  /** A session as it is now, to be followed; one that another process holds as it can be read. */
-  private async read(sessionId: string): Promise<Read> {
+  /** A session as it is now, to be followed; one that another process holds as it can be read. `page`: its last messages. */
+  private async read(sessionId: string, page: Promise<SessionGetResult> = this.get(sessionId)): Promise<Read> {
     const meanwhile: EventNotification[] = [];
     const listening = this.parts.client.onNotification<EventNotification>("agentd/event", (event) => {
       if (event.sessionId === sessionId && event.seq !== undefined) meanwhile.push(event);
     });
     try {
-      const before = await this.history(sessionId);
-      const { snapshot } = await this.attach(sessionId, SNAPSHOT);
+      const { seq } = await page;
+      // At once: the second is answered as the first is on its way.
+      const told = this.history(sessionId, seq);
+      const [before, { snapshot }] = await Promise.all([told, this.attach(sessionId, SNAPSHOT)]);
       if (snapshot === undefined) throw new HostError("agentd did not tell the session.", { kind: "internal" });
       return { snapshot, history: joined(before, meanwhile, snapshot.seq), held: false };
     } catch (error) {
@@ -188,8 +218,7 @@ export class ShownSession implements Disposable {
   }
 
   /** The last events of a session, as many as are told at once. */
-  private async history(sessionId: string): Promise<EventNotification[]> {
-    const { seq } = await this.get(sessionId, 1);
+  private async history(sessionId: string, seq: number): Promise<EventNotification[]> {
     for (let count = HISTORY; count >= HISTORY_LEAST; count = Math.floor(count / 4)) {
       const { kind, events } = await this.attach(sessionId, Math.max(0, seq - count));
       if (kind === "replay") return (events ?? []) as unknown as EventNotification[];
@@ -237,6 +266,10 @@ export class ShownSession implements Disposable {
     this.current = current;
     void this.parts.memory.update(KEPT, current?.id ?? null);
   }
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 /** What was told up to `seq`, without a gap: what was replayed, then what came while the rest was read. */

@@ -79,6 +79,7 @@ export interface Wire {
   DiagnosticsGetParams?: DiagnosticsGetParams;
   DiagnosticsGetResult?: DiagnosticsGetResult;
   DiffFile?: DiffFile;
+  DiffStep?: DiffStep;
   DocumentDiagnostics?: DocumentDiagnostics;
   DocumentSaveParams?: DocumentSaveParams;
   DocumentSaveResult?: DocumentSaveResult;
@@ -192,6 +193,7 @@ export interface Wire {
   TurnEnd?: TurnEnd;
   TurnStart?: TurnStart;
   UnsavedDocument?: UnsavedDocument;
+  UnsavedParams?: UnsavedParams;
   Usage?: Usage;
   UserMessage?: UserMessage;
 }
@@ -730,12 +732,23 @@ export interface DocumentDiagnostics {
 }
 /**
  * A file in a diff, with how many lines came and went.
+ *
+ * `steps` are there where others changed the file between changes of agentd's, and lead from what it was
+ * before to what it was behind the last one.
  */
 export interface DiffFile {
   uri: string;
   action: FileAction;
   additions: number;
   deletions: number;
+  steps?: DiffStep[];
+}
+/**
+ * A part of what became of a file, as a unified diff against what the steps before it made of it.
+ */
+export interface DiffStep {
+  by: "agentd" | "others";
+  patch: string;
 }
 /**
  * `agentd/document/save`.
@@ -1367,4 +1380,10 @@ export interface ToolsResult {
  */
 export interface TrustParams {
   trusted: boolean;
+}
+/**
+ * `agentd/document/unsaved`: all files that are open as something else than text and not saved.
+ */
+export interface UnsavedParams {
+  uris: string[];
 }

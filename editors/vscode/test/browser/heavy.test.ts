@@ -48,6 +48,51 @@ describe.skipIf(!hasBrowser)("too much of something", { timeout: 60_000 }, () =>
     await page.close();
   });
 
+  for (const language of ["ts", ""]) {
+    test(`of a long ${language || "plain"} code block that grows only the end is touched, and it is what it would be at once`, async () => {
+      const page = await pair();
+      const code = Array.from({ length: 1_600 }, (_, line) => `const value${line} = other(${line}); // *line*\n${line % 3 === 0 ? "\n" : ""}`).join("");
+      const text = `\`\`\`${language}\n${code}\`\`\`\n`;
+      const place = page.locator('[data-message-id="x"] code');
+      await say(page, [note({ type: "agent_start", prompt: { model: "scripted/big", mode: "ask" } }, 2), note({ type: "message_start", message: { role: "assistant", messageId: "x" } }, 3)]);
+      const lengths: number[] = [];
+      for (let at = 0; at < text.length; at += 1_777) {
+        const upTo = Math.min(text.length - 4, at + 1_777);
+        if (at > 0) await place.evaluate((element) => {
+          const all = element.childNodes;
+          new MutationObserver((records, observer) => {
+            observer.disconnect();
+            const removed = records.some((each) => each.removedNodes.length > 0);
+            Object.assign(window, { touched: removed ? -1 : records.reduce((sum, { target }) => sum + (target instanceof Text ? target.length : 0), 0) });
+          }).observe(element, { childList: true, characterData: true, subtree: true });
+          Object.assign(window, { touched: 0, parts: all.length });
+        });
+        await say(page, [grows(at, text.slice(at, upTo))]);
+        await expect.poll(() => place.textContent()).toBe(text.slice(language.length + 4, upTo));
+        if (at > 0) lengths.push(await page.evaluate(() => (window as unknown as { touched: number }).touched));
+      }
+      expect(Math.max(...lengths)).toBeLessThan(6_000);
+      expect(lengths.filter((each) => each < 0).length).toBeLessThan(language === "" ? 1 : 12);
+      expect(await place.innerText()).toBe(text.slice(language.length + 4, -4));
+      await say(page, [said([{ type: "text", text }], 4)]);
+      await expect.poll(() => page.locator('[data-message-id="x"] .lines').count()).toBe(0);
+      expect(await place.textContent()).toBe(code);
+      expect(await page.locator('[data-message-id="x"] .hljs-keyword').count()).toBe(language === "" ? 0 : 1_600);
+      await page.close();
+    });
+  }
+
+  test("of a code block of a million characters the end is in the page, as code", async () => {
+    const page = await pair();
+    const code = Array.from({ length: 20_000 }, (_, line) => `const value${line} = other(${line}); // *line*\n`).join("");
+    await say(page, [said([{ type: "text", text: `Look:\n\n\`\`\`ts\n${code}\`\`\`\n\nThat was *it*.` }])]);
+    await log(page).getByText("That was it.").waitFor();
+    expect(code.endsWith((await page.locator('[data-message-id="x"] code').textContent())!)).toBe(true);
+    expect(await page.locator('[data-message-id="x"] .code-language').allInnerTexts()).toEqual(["ts"]);
+    expect(await page.locator('[data-message-id="x"] em').count()).toBe(1);
+    await page.close();
+  });
+
   test("a picture of twenty megabytes that is written as a text costs no more than a long text", async () => {
     const page = await pair();
     await page.evaluate((event) => {

@@ -27,8 +27,12 @@ export const note = (event: EventNotification["event"], seq?: number): EventNoti
 
 /** A run whose answer comes in so many pieces. */
 export function streamed(pieces: number, from = 2): EventNotification[] {
+  return told(Array.from({ length: Math.ceil(pieces / 60) }, (_, part) => ANSWER(part * 3)).join("\n"), pieces, from);
+}
+
+/** A run whose answer is this text, in so many pieces. */
+export function told(text: string, pieces: number, from = 2): EventNotification[] {
   let offset = 0;
-  const text = Array.from({ length: Math.ceil(pieces / 60) }, (_, part) => ANSWER(part * 3)).join("\n");
   const size = Math.max(1, Math.floor(text.length / pieces));
   const updates = Array.from({ length: pieces }, (_, index) => {
     const delta = index === pieces - 1 ? text.slice(offset) : text.slice(offset, offset + size);
@@ -45,4 +49,19 @@ export function streamed(pieces: number, from = 2): EventNotification[] {
     note({ type: "turn_end", turn: 1, messageId: "s1", stopReason: "stop", toolResultIds: [] }, from + 4),
     note({ type: "agent_end", stopReason: "stop", messageId: "s1", messageIds: ["s1"], turns: 1 }, from + 5),
   ];
+}
+
+/** Texts of at least so many characters, each of them hard in its own way while it grows. */
+export const LONG: Record<string, (length: number) => string> = {
+  "many blocks": (length) => repeated(length, (n) => `${ANSWER(n)}\n\n`),
+  "one fence": (length) => `\`\`\`ts\n${repeated(length, (n) => `export const value${n} = "${n}" + other(${n}); // line\n`)}\`\`\`\n`,
+  "one paragraph": (length) => repeated(length, (n) => `It goes **on** and \`on\`, ${n} times. `),
+  "one list": (length) => repeated(length, (n) => `- item ${n} with \`code\`\n`),
+  "one line": (length) => "x".repeat(length),
+};
+
+function repeated(length: number, part: (n: number) => string): string {
+  const parts: string[] = [];
+  for (let n = 0, all = 0; all < length; n++) all += parts[parts.push(part(n)) - 1]!.length;
+  return parts.join("");
 }

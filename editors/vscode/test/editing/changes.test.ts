@@ -1,4 +1,7 @@
-import { expect, test, vi } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test, vi } from "vitest";
 import { Changes } from "../../src/host/editing/changes";
 
 vi.mock("vscode", () => ({
@@ -14,6 +17,10 @@ vi.mock("vscode", () => ({
   workspace: { asRelativePath: (uri: string) => uri.replace("file:///w/", "") },
 }));
 
+const folder = mkdtempSync(join(tmpdir(), "changes-"));
+let files = 0;
+afterAll(() => rmSync(folder, { recursive: true }));
+
 const URI = "file:///w/a.txt";
 const told = [
   { sessionId: "s", seq: 1, promptId: "p", event: { type: "agent_start" } },
@@ -26,8 +33,7 @@ function changesWith(answers: Record<string, unknown>, parentOf?: (sessionId: st
     asked.push([method, params]);
     return answers[method];
   };
-  const kept = { get: () => [], update: async () => undefined };
-  return { asked, changes: new Changes({ request } as never, kept as never, () => undefined, parentOf) };
+  return { asked, changes: new Changes({ request } as never, join(folder, `${++files}.json`), () => undefined, parentOf) };
 }
 
 const answers = {

@@ -75,3 +75,25 @@ test("waiting for the problems of the present text is over once it is cancelled,
   await expect(asked).rejects.toBeInstanceOf(CancellationError);
   diagnostics.dispose();
 });
+
+test("what is told once more of an older text is none of the present one, and who checks again is heard", async () => {
+  const document = new Document("file:///w/a.py", "text\n");
+  const diagnostics = new Diagnostics(new PlayedDaemon());
+  const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 1 } };
+  const checked = (message: string) => {
+    const found = [{ range, message, severity: 0 }];
+    vi.spyOn(languages, "getDiagnostics").mockImplementation(() => found as never);
+    languages.say(document.uri);
+  };
+  checked("old");
+  document.types("text", "typed");
+  languages.say(document.uri); // an echo
+  const asked = diagnostics.get({ uris: [document.uri.toString()], timeoutMs: 60_000 }, within(new CancellationTokenSource().token));
+  let isAnswered = false;
+  void asked.then(() => (isAnswered = true));
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  expect(isAnswered).toBe(false);
+  checked("old"); // the same, found once more
+  expect((await asked).items).toMatchObject([{ version: document.version, diagnostics: [{ message: "old" }] }]);
+  diagnostics.dispose();
+});

@@ -27,15 +27,16 @@ class Window {
   readonly review: Review;
   /** Before and after each prompt, as the daemon keeps it. */
   readonly prompts = new Map<string, [string | null, string | null]>();
+  /** Texts through which a prompt came to its last one, by turns the agent's and others' doing. */
+  readonly through = new Map<string, string[]>();
   private readonly seqs = new Map<string, number>();
 
-  constructor(private readonly disk: { folder: string; kept: unknown[] }) {
-    const kept = { get: () => disk.kept, update: async (_: string, value: unknown[]) => void (disk.kept = value) };
+  constructor(disk: { folder: string }) {
     const log = (line: string) => void this.log.push(line);
     this.daemon.known.set("agentd/session/original", ({ promptId }: { promptId: string }) => ({ text: this.prompts.get(promptId)?.[0] ?? null }));
     this.daemon.known.set("agentd/session/diff", ({ promptId }: { promptId: string }) => this.diff(promptId));
-    this.changes = new Changes(this.daemon, kept as never, log);
-    this.store = new TrackStore(disk.folder, log);
+    this.changes = new Changes(this.daemon, join(disk.folder, "..", "changes.json"), log);
+    this.store = new TrackStore(disk.folder, log, (uri) => this.tracks.merged(uri));
     const originals = new Originals(this.daemon);
     this.tracks = new Tracks(this.daemon, this.changes, originals, this.store, log);
     this.review = new Review(this.changes, this.tracks, log);
@@ -44,7 +45,9 @@ class Window {
   private diff(promptId: string): object {
     const [before, after] = this.prompts.get(promptId) ?? [null, null];
     const patch = after === null ? "" : patchOf(before ?? "", after);
-    return { patch, files: [{ uri: URI, action: "changed", additions: 1, deletions: 1 }] };
+    const texts = this.through.get(promptId);
+    const steps = texts?.slice(1).map((text, at) => ({ by: at % 2 === 0 ? "agentd" : "others", patch: patchOf(texts[at]!, text) }));
+    return { patch, files: [{ uri: URI, action: "changed", additions: 1, deletions: 1, ...(steps ? { steps } : {}) }] };
   }
 
   tell(promptId: string | undefined, event: object, sessionId = "s"): void {
@@ -111,13 +114,13 @@ class Window {
     this.review.dispose();
     this.tracks.dispose();
     this.changes.dispose();
-    await this.store.keep();
+    await Promise.all([this.store.keep(), this.changes.keep()]);
   }
 }
 
 const patchOf = (before: string, after: string): string => createTwoFilesPatch("a/a.txt", "b/a.txt", before, after);
 
-const disk = { folder: "", kept: [] as unknown[] };
+const disk = { folder: "" };
 let windows: Window[] = [];
 
 function opened(): Window {
@@ -128,7 +131,6 @@ function opened(): Window {
 
 beforeEach(() => {
   disk.folder = join(mkdtempSync(join(tmpdir(), "tracks-")), "review");
-  disk.kept = [];
 });
 
 afterEach(async () => {
@@ -195,6 +197,56 @@ test("what the user wrote is the user's in the next window, too, whoever saved i
   const next = opened();
   next.prompts.set("p", window.prompts.get("p")!);
   expect(await next.offered(again)).toEqual([["3\n", "THREE\n", false], ["6\n", "mine\n", true]]);
+});
+
+test("what two windows on the workspace accept is accepted in both, and in the next one the file is decided", async () => {
+  const { window, document } = await edited();
+  window.ends("p");
+  await window.accepts(document, 0);
+  await Promise.all([window.store.keep(), window.changes.keep()]);
+  const other = opened();
+  other.prompts.set("p", window.prompts.get("p")!);
+  const same = new Document(URI, document.getText());
+  expect(await other.offered(same)).toEqual([["6\n", "SIX\n", false]]);
+  document.types("1\n", "one\n");
+  expect(await window.offered(document)).toEqual([["6\n", "SIX\n", false]]);
+  await other.accepts(same, 0);
+  expect(other.states()).toEqual(["accepted"]);
+  await Promise.all([other.store.keep(), other.changes.keep()]);
+  await Promise.all([window.store.keep(), window.changes.keep(), window.store.look(), window.changes.look()]);
+  expect(window.states()).toEqual(["accepted"]);
+  expect(await window.offered(document)).toBeUndefined();
+});
+
+test("what others wrote to a closed file in the midst of a run is not offered as the agent's", async () => {
+  const window = opened();
+  const texts = [BEFORE, BEFORE.replace("2", "TWO"), BEFORE.replace("2", "TWO").replace("4", "mine"), BEFORE.replace("2", "TWO").replace("4", "mine").replace("7", "SEVEN")];
+  window.prompts.set("p", [BEFORE, texts[3]!]);
+  window.through.set("p", texts);
+  window.begins("p");
+  window.toolEnds("p", texts[0]!, texts[1]!);
+  window.toolEnds("p", texts[2]!, texts[3]!);
+  window.ends("p");
+  const document = new Document(URI, texts[3]!);
+  expect(await window.offered(document)).toEqual([["2\n", "TWO\n", false], ["7\n", "SEVEN\n", false]]);
+});
+
+test("nor in a file that is under review already", async () => {
+  const { window, document } = await edited();
+  window.ends("p");
+  await window.offered(document);
+  document.close();
+  const now = document.getText();
+  const texts = [now, now.replace("1", "ONE"), now.replace("1", "ONE").replace("4", "mine"), now.replace("1", "ONE").replace("4", "mine").replace("7", "SEVEN")];
+  window.prompts.set("q", [now, texts[3]!]);
+  window.through.set("q", texts);
+  window.begins("q");
+  window.toolEnds("q", texts[0]!, texts[1]!);
+  window.toolEnds("q", texts[2]!, texts[3]!);
+  await window.hasEnded("q");
+  expect(await window.offered(new Document(URI, texts[3]!))).toEqual([
+    ["1\n", "ONE\n", false], ["3\n", "THREE\n", false], ["6\n7\n", "SIX\nSEVEN\n", false],
+  ]);
 });
 
 test("what is kept is for the user's eyes alone, and a file that is no good is left out", async () => {

@@ -146,6 +146,7 @@ export const languages = {
 export const commands = { registerCommand: none, executeCommand: async () => undefined };
 export const workspace = {
   textDocuments: [] as Document[],
+  notebookDocuments: [] as Document[],
   fs: { stat: async (_: Uri): Promise<{ type: FileType; permissions?: FilePermission }> => ({ type: FileType.File }) },
   onDidChangeTextDocument: happened.event,
   onDidCloseTextDocument: closed.event,

@@ -30,7 +30,7 @@ const note = (sessionId: string, seq: number) => ({ sessionId, seq, time: "", ev
 
 /** Lets the session be read: by its events behind `from`, and a snapshot at `seq`. */
 async function readOf(sessionId: string, seq: number, events = [note(sessionId, seq)]): Promise<void> {
-  (await daemon.next("agentd/session/get")).answer({ seq });
+  (await daemon.next("agentd/session/get")).answer(snapshot(sessionId, seq));
   (await daemon.next("agentd/session/attach")).answer({ kind: "replay", events, seq });
   (await daemon.next("agentd/session/attach")).answer({ kind: "snapshot", snapshot: snapshot(sessionId, seq), seq });
 }
@@ -49,9 +49,58 @@ test("what follows a snapshot is told once, in order, many at once", async () =>
   expect(posted.length).toBe(1);
 });
 
+test("of a session whose reading takes its time the last page is shown first, and what else belongs to it once it is known", async () => {
+  const opening = shown.open("s");
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 5));
+  const history = await daemon.next("agentd/session/attach");
+  const whole = await daemon.next("agentd/session/attach");
+  await vi.advanceTimersByTimeAsync(60);
+  expect(await opening).toMatchObject({ snapshot: { seq: 5 }, changes: [] });
+  expect(posted).toEqual([]);
+  daemon.event("s", 6, notice("6"));
+  history.answer({ kind: "replay", events: [note("s", 5), note("s", 6)], seq: 6 });
+  whole.answer({ kind: "snapshot", snapshot: snapshot("s", 6), seq: 6 });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(posted).toMatchObject([{ type: "session", shown: { snapshot: { seq: 6 }, history: [{ seq: 5 }, { seq: 6 }] } }]);
+  daemon.event("s", 7, notice("7"));
+  vi.advanceTimersByTime(16);
+  expect(shownEvents()).toEqual([7]);
+});
+
+test("a session whose daemon ends while the rest of it is read is told whole by the next one", async () => {
+  const opening = shown.open("s");
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 5));
+  const asked = [await daemon.next("agentd/session/attach"), await daemon.next("agentd/session/attach")];
+  await vi.advanceTimersByTimeAsync(60);
+  await opening;
+  for (const each of asked) each.fail(Object.assign(new Error("It ended."), { data: { kind: "ended" } }));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(posted).toEqual([]);
+  const again = shown.again();
+  await readOf("s", 6);
+  await again;
+  expect(posted).toMatchObject([{ type: "session", shown: { snapshot: { seq: 6 } } }]);
+});
+
+test("what is read of a session for which the user has left another is not shown when it comes", async () => {
+  const opening = shown.open("s");
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 5));
+  const asked = [await daemon.next("agentd/session/attach"), await daemon.next("agentd/session/attach")];
+  await vi.advanceTimersByTimeAsync(60);
+  await opening;
+  const other = shown.open("t");
+  await readOf("t", 1);
+  await other;
+  asked[0]!.answer({ kind: "replay", events: [], seq: 5 });
+  asked[1]!.answer({ kind: "snapshot", snapshot: snapshot("s", 5), seq: 5 });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(posted).toEqual([]);
+  expect(shown.id).toBe("t");
+});
+
 test("what happens while a session is read is in its history, and told no second time", async () => {
   const opening = shown.open("s");
-  (await daemon.next("agentd/session/get")).answer({ seq: 5 });
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 5));
   const history = await daemon.next("agentd/session/attach");
   daemon.event("s", 6, notice("6"));
   history.answer({ kind: "replay", events: [note("s", 5), note("s", 6)], seq: 6 });
@@ -67,13 +116,14 @@ test("what happens while a session is read is in its history, and told no second
 test("of two sessions that are opened at once the last one stays, whichever is read first", async () => {
   const first = shown.open("a");
   const refused = expect(first).rejects.toMatchObject({ kind: "cancelled" });
-  (await daemon.next("agentd/session/get")).answer({ seq: 1 });
+  (await daemon.next("agentd/session/get")).answer(snapshot("a", 1));
   const slow = await daemon.next("agentd/session/attach");
+  const slower = await daemon.next("agentd/session/attach");
   const second = shown.open("b");
   await readOf("b", 1);
   await second;
   slow.answer({ kind: "replay", events: [], seq: 1 });
-  (await daemon.next("agentd/session/attach")).answer({ kind: "snapshot", snapshot: snapshot("a", 1), seq: 1 });
+  slower.answer({ kind: "snapshot", snapshot: snapshot("a", 1), seq: 1 });
   await refused;
   expect(shown.id).toBe("b");
 });
@@ -113,9 +163,9 @@ test("events that are missing lead to a reading anew", async () => {
 
 test("a session that another process holds is shown as it can be read", async () => {
   const opening = shown.open("s");
-  (await daemon.next("agentd/session/get")).answer({ seq: 3 });
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 3));
   const locked = Object.assign(new Error("It is in use by process 7."), { data: { kind: "sessionLocked", pid: 7 } });
-  (await daemon.next("agentd/session/attach")).fail(locked);
+  for (const _ of ["history", "snapshot"]) (await daemon.next("agentd/session/attach")).fail(locked);
   (await daemon.next("agentd/session/get")).answer(snapshot("s", 3));
   expect((await opening).snapshot.seq).toBe(3);
   expect(shown.isHeld).toBe(true);
@@ -123,8 +173,8 @@ test("a session that another process holds is shown as it can be read", async ()
 
 test("a session that another process lets go is gone on with, and where it does not the user is told once", async () => {
   const opening = shown.open("s");
-  (await daemon.next("agentd/session/get")).answer({ seq: 3 });
-  (await daemon.next("agentd/session/attach")).fail(Object.assign(new Error("held"), { data: { kind: "sessionLocked" } }));
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 3));
+  for (const _ of ["history", "snapshot"]) (await daemon.next("agentd/session/attach")).fail(Object.assign(new Error("held"), { data: { kind: "sessionLocked" } }));
   (await daemon.next("agentd/session/get")).answer(snapshot("s", 3));
   await opening;
   for (let look = 0; look < 14; look++) {

@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { HeadReader } from "../../src/webview/markdown/head";
 import { parse, type Parsed, type Piece } from "../../src/webview/markdown/parse";
 
 /** Lines that Markdown's blocks are made of, and what makes them hard to tell apart while they grow. */
 const line = fc.constantFrom(
   "", "", "text", "more *text* and `code`", "- one", "- two", "  - nested", "1. first", "2. second", "  continued", "    indented", "> quoted", "lazy",
   "```", "```python", "~~~", "# Heading", "===", "---", "***", "| a | b |", "|---|:-:|", "| 1 | 2 |", "[link](http://x.example/)", "<b>html</b>", "\\", "* star", "+ plus", "1", "10. ten",
+  "[1]: http://one.example/", "see [1] and [that][two]", "[two]: http://two.example/ 'Two'", "    ```", "- ```", "> ~~~", "````",
 );
 const document = fc.array(line, { maxLength: 24 }).map((lines) => lines.join("\n"));
 
@@ -24,6 +26,24 @@ describe("Markdown that grows", { timeout: 60_000 }, () => {
     fc.assert(fc.property(document, cuts, (text, places) => {
       expect(shape(grown(text, places))).toEqual(shape(parse(text, null, true)));
     }), { numRuns: 600 });
+  });
+
+  test("is at every moment what it would be at once, but for links that are defined", () => {
+    fc.assert(fc.property(document.filter((text) => !text.includes("]:")), cuts, (text, places) => {
+      let parsed: Parsed | null = null;
+      for (const cut of [...places].map((part) => Math.floor(part * text.length)).sort((a, b) => a - b)) {
+        parsed = parse(text.slice(0, cut), parsed, false);
+        expect(shape(parsed)).toEqual(shape(parse(text.slice(0, cut), null, false)));
+      }
+    }), { numRuns: 600 });
+  });
+
+  test.each(["```ts\na\n\n``\nb\n```  \n", "~~~~\n~~~\n```\nx\n~~~~~\ny", "  ```\n  a\n b\n```\n", "```\na\r\nb\n```\n", "````\n```` no\n    ````\n````\n"])("code that goes on is the same letter by letter: %j", (text) => {
+    let parsed: Parsed | null = null;
+    for (let end = 1; end <= text.length; end++) {
+      parsed = parse(text.slice(0, end), parsed, false);
+      expect(shape(parsed)).toEqual(shape(parse(text.slice(0, end), null, false)));
+    }
   });
 
   test("is in the end the same also when it comes letter by letter", () => {
@@ -59,6 +79,54 @@ describe("Markdown that grows", { timeout: 60_000 }, () => {
   test("finds the definition of a link that comes behind it", () => {
     const text = "See [this][1].\n\nMore.\n\n[1]: https://example.com/\n";
     expect(JSON.stringify(shape(grown(text, [0.3, 0.6])))).toContain("https://example.com/");
+  });
+});
+
+describe("the end of a text that is too long to be shown", () => {
+  const lines = Array.from({ length: 400 }, (_, line) => `const value${line} = ${line};\n`).join("");
+
+  /** What is shown from about a place on, of a text that came in pieces. */
+  function shown(text: string, at: number, size: number): ReturnType<typeof shape> {
+    const reader = new HeadReader();
+    let head = reader.at(text.slice(0, 2_000), 0);
+    for (let end = at + 2_000; end <= text.length; end += size) head = reader.at(text.slice(0, end), at);
+    head = reader.at(text, at);
+    return shape(parse(head.fence + text.slice(head.from), null, true, head.references));
+  }
+
+  test("is code where it begins in the midst of code, and prose behind that", () => {
+    const text = `Look:\n\n\`\`\`ts\n${lines}\`\`\`\n\nThat was *it*.\n`;
+    const [code, prose] = shown(text, 4_000, 700);
+    expect(code).toMatchObject({ type: "code", language: "ts", closed: true });
+    expect((code as { code: string }).code.startsWith("const value")).toBe(true);
+    expect(lines.endsWith((code as { code: string }).code)).toBe(true);
+    expect(prose).toEqual({ type: "html", html: "<p>That was <em>it</em>.</p>\n" });
+  });
+
+  test.each([["~~~~ts\n", "~~~\n```\n", "~~~~~\n"], ["```\n", "~~~\n`` `\n", "```  \n"]])("is code until what opened it closes it: %j", (open, within, close) => {
+    const text = `${open}${within}${lines}${close}\nProse.\n`;
+    expect(shown(text, 4_000, 500).map(({ type }) => type)).toEqual(["code", "html"]);
+    expect(shown(`${open}${within}${close}\n${"Prose.\n\n".repeat(1_000)}`, 4_000, 500)[0]).toEqual({ type: "html", html: "<p>Prose.</p>\n" });
+  });
+
+  test("knows the definitions of links that stand before it, and none of those in code", () => {
+    const text = `[1]: http://one.example/\n\n\`\`\`\n[2]: http://two.example/\n\`\`\`\n\n${"Words.\n\n".repeat(1_000)}See [it][1] and [that][2].\n`;
+    const last = JSON.stringify(shown(text, 4_000, 900).at(-1));
+    expect(last).toContain("http://one.example/");
+    expect(last).toContain("[that][2]");
+  });
+
+  test("begins with a block, where one is near", () => {
+    const text = `${"A paragraph\nof two lines.\n\n".repeat(400)}`;
+    expect(shown(text, 3_333, 400)[0]).toEqual({ type: "html", html: "<p>A paragraph\nof two lines.</p>\n" });
+  });
+
+  test("is the same in whatever pieces the text came", () => {
+    fc.assert(fc.property(document, fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 1, max: 900 }), (part, at, size) => {
+      fc.pre(part.length > 0);
+      const text = `${part}\n`.repeat(Math.ceil(5_000 / part.length));
+      expect(shown(text, at, size)).toEqual(shown(text, at, text.length + 1));
+    }), { numRuns: 200 });
   });
 });
 

@@ -105,6 +105,34 @@ scenario("an accepted place stays accepted when the window is loaded again, and 
   await window.shows("a.txt", "NINE typed");
 });
 
+scenario("what two windows on a workspace accept stays accepted in both", async (stage) => {
+  stage.configure({ mode: "edit", trusted: [stage.path()] });
+  const first = await stage.open({ files: { "a.txt": TEXT } });
+  const chat = await first.chat();
+  await first.openFile("a.txt");
+  await chat.send("Shout.");
+  await reads(stage, "a.txt");
+  await edits(stage, "a.txt", ["two", "TWO"], ["five", "FIVE"], ["nine", "NINE"]);
+  (await stage.model.asked()).ends("It is louder.");
+  await chat.idle();
+  await lens(first, "agentd changed 3 places");
+  await first.command("File: Save");
+  await until("the file is saved", () => stage.read("a.txt").includes("NINE"));
+  const second = await stage.open();
+  await second.openFile("a.txt");
+  await lens(second, "agentd changed 3 places");
+  await first.front();
+  await first.cursorAt("a.txt", 2);
+  await first.command("agentd: Accept the Change at the Cursor");
+  await lens(first, "agentd changed 2 places");
+  await second.front();
+  await second.page.locator(".codelens-decoration a", { hasText: "Accept" }).last().click();
+  await lens(second, "agentd changed one place");
+  await first.reload();
+  await first.openFile("a.txt");
+  await lens(first, "agentd changed one place");
+});
+
 scenario("what a prompt did is taken back as a whole", async (stage) => {
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ files: { "a.txt": TEXT } });

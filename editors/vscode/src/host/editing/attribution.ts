@@ -2,7 +2,7 @@
  * Who changed what of a text: what of it the agent did, kept apart from what the user wrote since. All texts have `\n`
  * as line ends.
  */
-import { accepted, hunksBetween, linesOf, type Hunk } from "./hunks";
+import { accepted as taken, hunksBetween, linesOf, removedText, type Hunk } from "./hunks";
 
 /**
  * `base` is what the text would be without what the agent did that is not accepted yet, `seen` the same text with it.
@@ -120,5 +120,35 @@ export function placesOf(track: Track, now: string): Place[] {
 /** The track without a place, which is right as it is now. */
 export function accepting(track: Track, now: string, place: Hunk): Track {
   const since = hunksBetween(track.seen, now).filter((each) => touches(newSpan(place), newSpan(each)));
-  return { base: accepted(track.base, now, place), seen: carried(linesOf(track.seen), [], since, linesOf(now)).text };
+  return { base: taken(track.base, now, place), seen: carried(linesOf(track.seen), [], since, linesOf(now)).text };
+}
+
+/** A place that was accepted: from which line of the text without the agent's work on, what stood there, what stands there. */
+export interface Accepted {
+  line: number;
+  old: string;
+  now: string;
+}
+
+export function acceptedOf(track: Track, now: string, place: Hunk): Accepted {
+  return { line: place.oldStart, old: removedText(track.base, place), now: textOf(now, place) };
+}
+
+function textOf(text: string, { newStart, newLines }: Hunk): string {
+  return linesOf(text).slice(newStart, newStart + newLines).join("");
+}
+
+/** The track without a place that was accepted elsewhere, where it still is such a one: of several the nearest. */
+export function accepted(track: Track, { line, old, now }: Accepted): Track {
+  const same = hunksBetween(track.base, track.seen).filter((each) => removedText(track.base, each) === old);
+  const exact = same.filter((each) => textOf(track.seen, each) === now);
+  const near = (all: Hunk[]) => [...all].sort((one, other) => Math.abs(one.oldStart - line) - Math.abs(other.oldStart - line))[0];
+  // What was accepted with what the user wrote there since is another text than the agent's.
+  const place = near(exact) ?? same.find((each) => each.oldStart === line);
+  if (!place) return track;
+  const base = [...linesOf(track.base)];
+  base.splice(place.oldStart, place.oldLines, ...linesOf(now));
+  const seen = [...linesOf(track.seen)];
+  seen.splice(place.newStart, place.newLines, ...linesOf(now));
+  return { base: base.join(""), seen: seen.join("") };
 }

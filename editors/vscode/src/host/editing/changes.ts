@@ -1,12 +1,13 @@
 /** The files that prompts changed: followed by events, kept with the workspace, accepted and reverted. */
+import { readFileSync } from "node:fs";
 import * as vscode from "vscode";
 import type { Change, Params, Result } from "../../shared/messages";
 import type { AttachResult, EventNotification, SessionDiffResult, SessionRewindResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
-import { after, counted, emptyRecord, firstOpen, moved, openPrompts, placeOf, reopened, said, settled, withSeq, withWords, type SessionRecord } from "./record";
+import { after, counted, emptyRecord, firstOpen, mergedRecords, moved, openPrompts, placeOf, reopened, said, settled, withSeq, withWords, type SessionRecord } from "./record";
+import { alone, replace, written } from "./sharedFile";
 import { keyOf } from "./uris";
 
-const KEY = "agentd.changes";
 const MAX_SESSIONS = 30;
 const KEEP_DELAY_MS = 500;
 
@@ -20,23 +21,30 @@ export class Changes implements vscode.Disposable {
   /** The prompt that runs in a session: what a sub-agent changes belongs to its parent's. */
   private readonly running = new Map<string, string>();
   private timer: NodeJS.Timeout | undefined;
+  /** What stood in the file when it was last read or written here. */
+  private before: SessionRecord[];
+  private writing: Promise<void> = Promise.resolve();
 
   /** Tells a session's id when its changes are others than before. */
   readonly onDidChange = this.changed.event;
   /** Tells what happened in a session while nobody listened, once it is known. */
   readonly onMissed = this.missed.event;
 
-  /** `parentOf`: the session whose sub-agent a session is. */
+  /**
+   * @param file where they are kept, which other windows on the workspace write as well
+   * @param parentOf the session whose sub-agent a session is
+   */
   constructor(
-    private readonly client: Wire, private readonly kept: vscode.Memento, private readonly log: (line: string) => void,
+    private readonly client: Wire, private readonly file: string, private readonly log: (line: string) => void,
     private readonly parentOf: (sessionId: string) => string | null = () => null,
   ) {
-    this.records = new Map(kept.get<SessionRecord[]>(KEY, []).map((each) => [each.sessionId, each]));
+    this.before = this.read();
+    this.records = new Map(this.before.map((each) => [each.sessionId, each]));
     this.whole = new Set(this.records.keys());
   }
 
   dispose(): void {
-    if (this.timer) this.keep();
+    if (this.timer) void this.keep();
     this.changed.dispose();
     this.missed.dispose();
   }
@@ -142,7 +150,7 @@ export class Changes implements vscode.Disposable {
   accept({ sessionId, promptId, uri }: Params<"accept">): void {
     if (uri !== undefined) return this.settle([sessionId], this.placeNow(uri), "accepted");
     this.update(sessionId, (record) => said(record, promptId, uri, "accepted"));
-    this.keep(); // the window may be gone in a moment
+    void this.keep(); // the window may be gone in a moment
   }
 
   /** Takes files back to before a prompt. The daemon does it, so that nothing the user did since is lost. */
@@ -155,7 +163,7 @@ export class Changes implements vscode.Disposable {
   /** All places of a file that sessions changed are decided: whether as they were before or as they are now. */
   settle(sessionIds: string[], uri: string, state: "accepted" | "reverted"): void {
     for (const sessionId of sessionIds) if (this.records.has(sessionId)) this.update(sessionId, (record) => settled(record, keyOf(uri), state));
-    this.keep();
+    void this.keep();
   }
 
   /** What was decided of a file, from a prompt on, is to be decided again. */
@@ -193,12 +201,58 @@ export class Changes implements vscode.Disposable {
   }
 
   private soon(): void {
-    this.timer ??= setTimeout(() => this.keep(), KEEP_DELAY_MS);
+    this.timer ??= setTimeout(() => void this.keep(), KEEP_DELAY_MS);
   }
 
-  private keep(): void {
+  /** Writes what has changed, now, and takes over what other windows have written since. */
+  keep(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
-    void this.kept.update(KEY, [...this.records.values()].filter((each) => each.changes.length > 0).slice(-MAX_SESSIONS));
+    return this.inTurn(() => alone(`${this.file}.lock`, async () => {
+      await this.takeOver();
+      const records = [...this.records.values()].filter((each) => each.changes.length > 0).slice(-MAX_SESSIONS);
+      await replace(this.file, JSON.stringify(records));
+      this.before = records;
+    }));
   }
+
+  /** Takes over what other windows have written since. */
+  look(): Promise<void> {
+    return this.inTurn(() => this.takeOver());
+  }
+
+  private inTurn(work: () => Promise<void>): Promise<void> {
+    this.writing = this.writing.then(work).catch((error: unknown) => {
+      this.log(`What is decided of files is not kept: ${error instanceof Error ? error.message : String(error)}`);
+    });
+    return this.writing;
+  }
+
+  private async takeOver(): Promise<void> {
+    const theirs = await written(this.file);
+    if (!areRecords(theirs) || JSON.stringify(theirs) === JSON.stringify(this.before)) return;
+    const mine = [...this.records.values()];
+    const both = mergedRecords(this.before, mine, theirs);
+    this.before = theirs;
+    this.records.clear();
+    for (const each of both) this.records.set(each.sessionId, each);
+    const news = both.filter((each) => !mine.includes(each)).concat(mine.filter(({ sessionId }) => !this.records.has(sessionId)));
+    for (const { sessionId } of news) this.changed.fire(sessionId);
+  }
+
+  private read(): SessionRecord[] {
+    try {
+      const records: unknown = JSON.parse(readFileSync(this.file, "utf8"));
+      if (areRecords(records)) return records;
+      this.log("What was decided of files cannot be read.");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") this.log(`What was decided of files cannot be read: ${String(error)}`);
+    }
+    return [];
+  }
+}
+
+function areRecords(value: unknown): value is SessionRecord[] {
+  return Array.isArray(value) && value.every((each: Partial<SessionRecord> | null) =>
+    typeof each?.sessionId === "string" && Array.isArray(each.prompts) && Array.isArray(each.changes));
 }

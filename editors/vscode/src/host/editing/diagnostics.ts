@@ -26,6 +26,8 @@ function isTold(uri: vscode.Uri): boolean {
 export class Diagnostics implements vscode.Disposable {
   /** The version of a document's text when its diagnostics changed last. */
   private readonly versions = new Map<string, number>();
+  /** What was said of each file by then. */
+  private readonly said = new Map<string, readonly vscode.Diagnostic[]>();
   private readonly waiting = new Set<() => void>();
   private readonly changed = new Set<string>();
   private readonly subscription: vscode.Disposable;
@@ -35,7 +37,7 @@ export class Diagnostics implements vscode.Disposable {
     this.subscription = vscode.Disposable.from(
       vscode.languages.onDidChangeDiagnostics(({ uris }) => this.note(uris)),
       // Opened again, its versions begin anew.
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.versions.delete(uri.toString())),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.close(uri.toString())),
     );
   }
 
@@ -53,8 +55,14 @@ export class Diagnostics implements vscode.Disposable {
     return { items: uris.map((each) => this.item(each)) };
   }
 
+  private close(uri: string): void {
+    this.versions.delete(uri);
+    this.said.delete(uri);
+  }
+
   /** Another process knows nothing yet. */
   tellAll(): void {
+    this.said.clear();
     this.note(vscode.languages.getDiagnostics().filter(([, each]) => each.length > 0).map(([uri]) => uri));
   }
 
@@ -93,12 +101,25 @@ export class Diagnostics implements vscode.Disposable {
   private note(uris: readonly vscode.Uri[]): void {
     for (const uri of uris) {
       if (!isTold(uri)) continue;
+      if (this.isEcho(uri)) continue;
       const document = this.document(uri);
       if (document) this.versions.set(uri.toString(), document.version);
       this.changed.add(uri.toString());
     }
     for (const look of [...this.waiting]) look();
     if (this.changed.size > 0) this.timer ??= setTimeout(() => this.tell(), TELL_DELAY_MS);
+  }
+
+  /**
+   * VS Code tells a moment later once more of what a checker has said, which may be of a text that is another one by
+   * then. Who checks again says it anew.
+   */
+  private isEcho(uri: vscode.Uri): boolean {
+    const now = vscode.languages.getDiagnostics(uri);
+    const before = this.said.get(uri.toString());
+    if (now.length > 0) this.said.set(uri.toString(), now);
+    else this.said.delete(uri.toString());
+    return now.length > 0 && before?.length === now.length && now.every((each, at) => each === before[at]);
   }
 
   private tell(): void {

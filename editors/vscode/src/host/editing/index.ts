@@ -14,6 +14,7 @@ import { Changes } from "./changes";
 import { Diagnostics } from "./diagnostics";
 import { Files } from "./files";
 import { Focus } from "./focus";
+import { Notebooks } from "./notebooks";
 import { openDiff, ORIGINAL, Originals, PREVIEW, Previews } from "./originals";
 import { Review } from "./review";
 import { save } from "./saving";
@@ -25,9 +26,7 @@ import { fileUri } from "./uris";
 /** What the editor side may use of the rest of the host. */
 export interface EditingContext {
   client: Daemon;
-  /** What is kept with the workspace. */
-  kept: vscode.Memento;
-  /** The folder for what is kept of the workspace and is large. */
+  /** The folder for what is kept of the workspace, by all windows on it. */
   storage: string;
   /** The session whose sub-agent a session is. */
   parentOf(sessionId: string): string | null;
@@ -59,9 +58,14 @@ export interface Editing extends vscode.Disposable {
   applyEdit(params: ApplyWorkspaceEditParams, token: vscode.CancellationToken, convert: Convert): Promise<ApplyWorkspaceEditResult>;
   /** A session is deleted: its changes can neither be compared nor reverted any more. */
   forget(sessionId: string): void;
+  /** Writes what the user has decided of changes, now. */
+  keep(): Promise<void>;
   /** Tells the daemon at once where the user looks: called before a prompt is sent. */
   tellFocus(): void;
 }
+
+/** All events of a long session are many: they are asked for once it is on the screen. */
+const CATCH_UP_DELAY_MS = 250;
 
 async function openFile({ uri: named, line }: Params<"openFile">): Promise<object> {
   const uri = fileUri(named);
@@ -118,12 +122,14 @@ function tellConflicts(files: { uri: string; conflict?: string }[]): void {
 
 export function createEditing(context: EditingContext): Editing {
   const { client } = context;
-  const changes = new Changes(client, context.kept, context.log, context.parentOf);
+  const changes = new Changes(client, path.join(context.storage, "changes.json"), context.log, context.parentOf);
   const originals = new Originals(client);
-  const store = new TrackStore(path.join(context.storage, "review"), context.log);
-  const tracks = new Tracks(client, changes, originals, store, context.log);
+  const store = new TrackStore(path.join(context.storage, "review"), context.log, (uri) => tracks.merged(uri));
+  const tracks: Tracks = new Tracks(client, changes, originals, store, context.log);
   const [previews, files, diagnostics, focus, statusBar] = [new Previews(), new Files(), new Diagnostics(client), new Focus(client), new StatusBar()];
+  const notebooks = new Notebooks(client);
   let workspaceUri: string | undefined;
+  let catchingUp: NodeJS.Timeout | undefined;
   const commands = async () =>
     (await client.request<CommandsResult>("agentd/commands", workspaceUri === undefined ? {} : { workspaceUri })).commands;
   const connected = () => {
@@ -131,14 +137,21 @@ export function createEditing(context: EditingContext): Editing {
     if (client.connection.state !== "ready") return tracks.reset();
     focus.forget();
     diagnostics.tellAll();
+    notebooks.tellAll();
   };
   const subscriptions = vscode.Disposable.from(
-    changes, tracks, files, diagnostics, focus, statusBar, new Review(changes, tracks, context.log),
+    changes, tracks, files, diagnostics, notebooks, focus, statusBar, new Review(changes, tracks, context.log),
     vscode.workspace.registerTextDocumentContentProvider(ORIGINAL, originals),
     vscode.workspace.registerTextDocumentContentProvider(PREVIEW, previews),
-    client.onRequest("agentd/document/save", (params: Parameters<typeof save>[0], token) => save(params, token)),
+    client.onRequest("agentd/document/save", async (params: Parameters<typeof save>[0], token) => {
+      const result = await save(params, token);
+      notebooks.tell(); // before the answer, which it proves
+      return result;
+    }),
     client.onRequest("agentd/diagnostics/get", (params: Parameters<Diagnostics["get"]>[0], token) => diagnostics.get(params, token)),
     client.onConnection(connected),
+    // Another window may have been at work meanwhile.
+    vscode.window.onDidChangeWindowState(({ focused }) => focused && void Promise.all([changes.look(), store.look()])),
     context.onEvent((event) => {
       changes.note(event);
       tracks.note(event);
@@ -164,7 +177,10 @@ export function createEditing(context: EditingContext): Editing {
     capabilities: { diagnostics: true, save: true },
     shown({ session }) {
       workspaceUri = session.workspaceUri;
-      changes.catchUp(session.sessionId).catch((error) => context.log(`The changes of ${session.sessionId} are not known: ${String(error)}`));
+      clearTimeout(catchingUp); // a session may be told in two steps
+      catchingUp = setTimeout(() => {
+        changes.catchUp(session.sessionId).catch((error) => context.log(`The changes of ${session.sessionId} are not known: ${String(error)}`));
+      }, CATCH_UP_DELAY_MS);
       return changes.of(session.sessionId);
     },
     applyEdit: (params, token, convert) => applyEdit(params, token, convert, (...edit) => tracks.applying(...edit)),
@@ -172,7 +188,11 @@ export function createEditing(context: EditingContext): Editing {
       changes.forget(sessionId);
       tracks.forget(sessionId);
     },
+    keep: async () => void (await Promise.all([changes.keep(), store.keep()])),
     tellFocus: () => focus.tell(),
-    dispose: () => subscriptions.dispose(),
+    dispose: () => {
+      clearTimeout(catchingUp);
+      subscriptions.dispose();
+    },
   };
 }

@@ -153,3 +153,36 @@ export function withWords(record: SessionRecord, other: SessionRecord | undefine
   const words = (other?.changes ?? []).filter((each) => each.state !== "open");
   return words.reduce((all, { promptId, uri, state }) => said(all, promptId, uri, state), record);
 }
+
+/**
+ * What two windows know, put together: by session, what one of them has changed since `before`, which both knew.
+ * The latest stand last.
+ */
+export function mergedRecords(before: SessionRecord[], mine: SessionRecord[], theirs: SessionRecord[]): SessionRecord[] {
+  const of = (records: SessionRecord[]) => new Map(records.map((each) => [each.sessionId, each]));
+  const [old, here, there] = [of(before), of(mine), of(theirs)];
+  // What the other one lacks it may have had no room for; what is gone here was taken out.
+  const news = theirs.filter(({ sessionId }) => !here.has(sessionId) && !old.has(sessionId));
+  return [...news, ...mine].map((each) => {
+    const [one, other] = [here.get(each.sessionId), there.get(each.sessionId)];
+    return one && other ? mergedRecord(old.get(each.sessionId), one, other) : each;
+  });
+}
+
+function mergedRecord(before: SessionRecord | undefined, mine: SessionRecord, theirs: SessionRecord): SessionRecord {
+  if (JSON.stringify(before) === JSON.stringify(theirs)) return mine;
+  const nameOf = (each: Kept) => `${each.promptId} ${each.uri}`;
+  const of = (record: SessionRecord | undefined) => new Map((record?.changes ?? []).map((each) => [nameOf(each), each]));
+  const [old, here, there] = [of(before), of(mine), of(theirs)];
+  const [most, other] = (theirs.seq ?? 0) > (mine.seq ?? 0) ? [theirs, mine] : [mine, theirs];
+  const names = [...new Set([...most.changes, ...other.changes].map(nameOf))].filter((each) => !old.has(each) || (here.has(each) && there.has(each)));
+  const changes = names.map((name) => {
+    const [one, two, was] = [here.get(name), there.get(name), old.get(name)];
+    const told = (most === mine ? (one ?? two) : (two ?? one)) as Kept;
+    if (!one || !two) return told;
+    // Who has said something since says it for both.
+    const isSaid = one.state !== (was?.state ?? "open");
+    return { ...told, state: isSaid ? one.state : two.state };
+  });
+  return { ...most, prompts: [...new Set([...most.prompts, ...other.prompts])], changes };
+}

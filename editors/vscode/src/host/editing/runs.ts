@@ -1,5 +1,7 @@
 /** Which sessions have a prompt that runs, and what the runs did to files so far. */
+import type { DiffStep } from "../../shared/wire";
 import { withAgent, type Track } from "./attribution";
+import { applied } from "./edits";
 import type { Kept } from "./trackStore";
 
 /** What a run did to a file. */
@@ -74,9 +76,27 @@ export class Runs {
   }
 }
 
-/** A track once a run is over that made `after` of what was `before` it. */
-export function cameTo(run: Run, track: Track, before: string, after: string): Track {
-  if (run.last === undefined && run.start) return withAgent(run.start, before, after);
+/** Of which text the agent made which one. */
+export type Step = [from: string, to: string];
+
+/** What the agent did in a text that was `before`; undefined where that is not told, or does not fit. */
+export function stepsOf(before: string, told: readonly DiffStep[]): Step[] | undefined {
+  const steps: Step[] = [];
+  let text = before;
+  for (const { by, patch } of told) {
+    const next = applied(text, patch);
+    if (next === false) return undefined;
+    if (by === "agentd") steps.push([text, next]);
+    text = next;
+  }
+  if (told.at(-1)?.by === "others") steps.push([text, text]);
+  return steps.length > 0 ? steps : undefined;
+}
+
+/** A track once a run is over that did these steps, of which there is one at least. */
+export function cameTo(run: Run, track: Track, steps: Step[]): Track {
+  if (run.last === undefined && run.start) return steps.reduce<Track>((all, [from, to]) => withAgent(all, from, to), run.start);
   const from = run.last ?? track.seen;
+  const after = (steps.at(-1) as Step)[1];
   return from === after ? track : withAgent(track, from, after);
 }

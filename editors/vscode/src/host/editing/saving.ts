@@ -21,7 +21,7 @@ async function whyNot(uri: vscode.Uri): Promise<string> {
   return "VS Code did not save it: the file is read-only there, or was changed on disk by another program";
 }
 
-async function failure(document: vscode.TextDocument, token: vscode.CancellationToken): Promise<string | undefined> {
+async function failure(document: vscode.TextDocument | vscode.NotebookDocument, token: vscode.CancellationToken): Promise<string | undefined> {
   // Saving one would put a dialog in front of the user.
   if (document.isUntitled) return "it has no name on disk yet";
   if (!document.isDirty) return undefined;
@@ -41,7 +41,8 @@ export async function save({ uris }: DocumentSaveParams, token: vscode.Cancellat
   try {
     for (const uri of uris) {
       if (token.isCancellationRequested) throw new vscode.CancellationError();
-      const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === keyOf(uri));
+      const { textDocuments, notebookDocuments } = vscode.workspace;
+      const document = [...textDocuments, ...notebookDocuments].find((each) => each.uri.toString() === keyOf(uri));
       const reason = document ? await Promise.race([failure(document, token), cancelled.happened]) : undefined;
       if (reason) failed.push({ uri, reason });
       else saved.push(uri);

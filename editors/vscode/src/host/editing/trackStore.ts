@@ -1,8 +1,12 @@
-/** Tracks of files under review: in memory, and on disk for when the window is opened again. */
+/**
+ * Tracks of files under review: in memory, and on disk for when the window is opened again. Other windows on the
+ * workspace write the same files: what was accepted there is taken over, when this one writes or looks again.
+ */
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import * as path from "node:path";
-import type { Track } from "./attribution";
+import { accepted, type Accepted, type Track } from "./attribution";
+import { ageOf, alone, replace, written } from "./sharedFile";
 
 /** What is kept of a file. */
 export interface Kept extends Track {
@@ -21,6 +25,8 @@ export interface Kept extends Track {
   isSettled: boolean;
   /** The number of the last event of each session that is in it. */
   seqs: Record<string, number>;
+  /** What was accepted of it, each with an id: so another window knows what it has not heard of. */
+  accepted?: (Accepted & { id: string })[];
 }
 
 /** A larger file is compared in the diff editor only. */
@@ -38,27 +44,54 @@ function isKept(value: unknown): value is Kept {
     && typeof track.sessionId === "string" && typeof track.promptId === "string" && typeof track.seqs === "object";
 }
 
-/** In milliseconds; of a file that is gone already, none. */
-async function ageOf(file: string): Promise<number> {
-  return stat(file).then(({ mtimeMs }) => Date.now() - mtimeMs, () => 0);
+/** What is another one once a file has been written; undefined where there is none. */
+function stampOf(file: string): Promise<string | undefined> {
+  return stat(file).then(({ ino, mtimeMs, size }) => `${ino} ${mtimeMs} ${size}`, () => undefined);
 }
 
 export function isTooLong({ base, seen }: Track): boolean {
   return base.length > MAX_LENGTH || seen.length > MAX_LENGTH;
 }
 
+/** Whether a track has all events that another one has, and more. */
+function isAhead(one: Kept, other: Kept): boolean {
+  const of = (track: Kept, sessionId: string) => track.seqs[sessionId] ?? 0;
+  const sessions = [...new Set([...Object.keys(one.seqs), ...Object.keys(other.seqs)])];
+  return sessions.every((each) => of(one, each) >= of(other, each)) && sessions.some((each) => of(one, each) > of(other, each));
+}
+
+/** What two windows know of a file, put together: what the agent did as who knows more of it tells, what was accepted from both. */
+export function merged(mine: Kept, theirs: Kept): Kept {
+  if (mine.sessionId !== theirs.sessionId || mine.promptId !== theirs.promptId) return mine;
+  const [most, other] = isAhead(theirs, mine) ? [theirs, mine] : [mine, theirs];
+  const known = new Set((most.accepted ?? []).map(({ id }) => id));
+  const news = (other.accepted ?? []).filter(({ id }) => !known.has(id));
+  if (news.length === 0) return most;
+  const track = news.reduce<Track>(accepted, most);
+  return { ...most, ...track, isAccepted: true, accepted: [...(most.accepted ?? []), ...news] };
+}
+
 export class TrackStore {
   private readonly tracks = new Map<string, Kept>();
   private readonly stale = new Set<string>();
-  private writing: Promise<void> = Promise.resolve();
+  /** Which file stood under a name when it was last read or written here. */
+  private readonly stamps = new Map<string, string>();
+  private writing: Promise<void>;
   private timer: NodeJS.Timeout | undefined;
 
   /** Resolves when what was kept is known. */
   readonly loaded: Promise<void>;
 
-  /** `folder`: where they are kept, which this makes; the texts are for the user's eyes alone, as the files are. */
-  constructor(private readonly folder: string, private readonly log: (line: string) => void) {
+  /**
+   * @param folder where they are kept, which this makes; the texts are for the user's eyes alone, as the files are
+   * @param onMerged told of a file of which another window has accepted something
+   */
+  constructor(
+    private readonly folder: string, private readonly log: (line: string) => void,
+    private readonly onMerged: (uri: string) => void = () => undefined,
+  ) {
     this.loaded = this.load();
+    this.writing = this.loaded;
   }
 
   get(uri: string): Kept | undefined {
@@ -99,28 +132,60 @@ export class TrackStore {
     if (this.timer) void this.keep();
   }
 
+  /** Takes over what other windows have accepted since. */
+  look(): Promise<void> {
+    this.writing = this.writing.then(() => this.told("is not known", async () => {
+      for (const uri of [...this.tracks.keys()]) await this.catchUp(uri);
+    }));
+    return this.writing;
+  }
+
   private soon(uri: string): void {
     this.stale.add(uri);
     this.timer ??= setTimeout(() => void this.keep(), KEEP_DELAY_MS);
   }
 
-  private async write(uris: string[]): Promise<void> {
-    try {
-      if (uris.length > 0) await mkdir(this.folder, { recursive: true, mode: 0o700 });
+  private write(uris: string[]): Promise<void> {
+    if (uris.length === 0) return Promise.resolve();
+    return this.told("is not kept", () => alone(path.join(this.folder, "lock"), async () => {
       for (const uri of uris) {
-        const track = this.tracks.get(uri);
-        const file = path.join(this.folder, createHash("sha256").update(uri).digest("hex").slice(0, 32) + ENDING);
+        await this.catchUp(uri);
+        const [track, file] = [this.tracks.get(uri), this.fileOf(uri)];
         if (!track || !isKept(track)) {
           await rm(file, { force: true });
           continue;
         }
-        const part = `${file}.${process.pid}`; // another window may write the same
-        await writeFile(part, JSON.stringify(track), { mode: 0o600 });
-        await rename(part, file);
+        await replace(file, JSON.stringify(track));
+        this.stamps.set(uri, (await stampOf(file)) ?? "");
       }
+    }));
+  }
+
+  /** Reads what another window has written of a file since this one did. */
+  private async catchUp(uri: string): Promise<void> {
+    const file = this.fileOf(uri);
+    const stamp = await stampOf(file);
+    if (stamp === undefined || stamp === this.stamps.get(uri)) return;
+    const theirs = await written(file);
+    this.stamps.set(uri, stamp);
+    const mine = this.tracks.get(uri); // as it is now: from here on nothing is awaited
+    if (!mine || !isKept(theirs)) return;
+    const both = merged(mine, theirs);
+    if (both === mine) return;
+    this.tracks.set(uri, both);
+    this.onMerged(uri);
+  }
+
+  private async told(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
     } catch (error) {
-      this.log(`What is decided place by place is not kept: ${error instanceof Error ? error.message : String(error)}`);
+      this.log(`What is decided place by place ${what}: ${error instanceof Error ? error.message : String(error)}`);
     }
+  }
+
+  private fileOf(uri: string): string {
+    return path.join(this.folder, createHash("sha256").update(uri).digest("hex").slice(0, 32) + ENDING);
   }
 
   private async load(): Promise<void> {
@@ -137,8 +202,10 @@ export class TrackStore {
   }
 
   private async read(file: string): Promise<void> {
-    const track: unknown = JSON.parse(await readFile(file, "utf8"));
+    const stamp = await stampOf(file);
+    const track = await written(file);
     if (!isKept(track) || this.tracks.has(track.uri)) return;
+    this.stamps.set(track.uri, stamp ?? "");
     if (track.isSettled) await rm(file, { force: true }); // with its window the steps that could bring it back are gone
     else this.tracks.set(track.uri, track);
   }

@@ -5,22 +5,25 @@
  * was there before this window looked is made of what the daemon keeps of each prompt. What another program or a command
  * writes under an open document is the agent's while a prompt runs, as it is for the daemon, and else the user's.
  */
+import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { ApplyWorkspaceEditParams } from "vscode-languageclient/node";
 import type { EventNotification, FileChange, SessionDiffResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
-import { accepting, placesOf, withAgent, withUser, type Place, type Track } from "./attribution";
+import { accepting, acceptedOf, placesOf, withAgent, withUser, type Place, type Track } from "./attribution";
 import type { Changes } from "./changes";
 import { applied, edited, plain } from "./edits";
 import type { Hunk } from "./hunks";
 import type { Originals } from "./originals";
 import { patchOf } from "./patches";
-import { cameTo, Runs, type Run } from "./runs";
+import { cameTo, Runs, stepsOf, type Run, type Step } from "./runs";
 import { isTooLong, MAX_LENGTH, type Kept, type TrackStore } from "./trackStore";
 import { documentOf, keyOf } from "./uris";
 
 const LOOK_DELAY_MS = 100;
 const MAX_TRIES = 5;
+/** So many of the places that were accepted of a file are kept for other windows to hear of. */
+const MAX_ACCEPTED = 200;
 
 /** A file under review as it is now; `base` has `\n` as line ends. */
 export interface Reviewed {
@@ -116,7 +119,8 @@ export class Tracks implements vscode.Disposable {
     const track = this.store.get(document.uri.toString());
     if (!track) return;
     const now = plain(document.getText());
-    this.put({ ...track, ...accepting(track, now, place), isAccepted: true });
+    const known = [...(track.accepted ?? []).slice(1 - MAX_ACCEPTED), { id: randomUUID(), ...acceptedOf(track, now, place) }];
+    this.put({ ...track, ...accepting(track, now, place), isAccepted: true, accepted: known });
     this.count(track.uri);
     this.runs.cut(track.uri);
     void this.store.keep(); // the window may be gone in a moment
@@ -143,6 +147,15 @@ export class Tracks implements vscode.Disposable {
     this.put({ ...track, isSettled: !isOpen });
     if (isOpen) this.changes.reopen(track.sessionId, track.promptId, uri);
     else this.changes.settle(this.sessionsOf(track), uri, track.isAccepted ? "accepted" : "reverted");
+  }
+
+  /** Another window has accepted something of a file. */
+  merged(uri: string): void {
+    this.count(uri);
+    this.runs.cut(uri);
+    const document = documentOf(uri);
+    if (document) this.lookSoon(document);
+    this.changed.fire();
   }
 
   forget(sessionId: string): void {
@@ -269,15 +282,16 @@ export class Tracks implements vscode.Disposable {
     const count = this.counts.get(uri);
     this.awaited.add(uri);
     try {
-      const [before, after] = await this.sides(sessionId, promptId, uri);
+      const { steps } = await this.work(sessionId, promptId, uri);
       const now = this.store.get(uri);
-      if (!now || after === undefined || before === undefined) return;
+      const after = steps?.at(-1)?.[1];
+      if (!now || !steps || after === undefined) return;
       // What is in the editor alone is in nothing that the disk holds.
       const document = documentOf(uri);
       if (document?.isDirty && plain(document.getText()) !== after) return;
       // Of a file that was not open all is known anew, but for what has happened to it since.
       if (run.last === undefined && count !== this.counts.get(uri)) return;
-      this.put({ ...now, ...cameTo(run, now, before ?? "", after) });
+      this.put({ ...now, ...cameTo(run, now, steps) });
     } catch (error) {
       this.log(`What the prompt came to in ${uri} is not known: ${String(error)}`);
       this.drop(uri);
@@ -331,10 +345,10 @@ export class Tracks implements vscode.Disposable {
       let [track, isNew, isSure] = [undefined as Track | undefined, false, true];
       const prompts = this.changes.openPrompts(sessionId, promptId, uri);
       for (const each of prompts) {
-        const [before, after] = await this.sides(sessionId, each, uri);
-        if (track === undefined) [track, isNew] = [{ base: before ?? "", seen: after ?? before ?? "" }, before === null];
-        else if (after !== undefined && before !== undefined) track = withAgent(track, before ?? "", after);
-        isSure &&= after !== undefined;
+        const { before, steps } = await this.work(sessionId, each, uri);
+        if (track === undefined) [track, isNew] = [{ base: before ?? "", seen: before ?? "" }, before === null];
+        track = (steps ?? []).reduce<Track>((all, [from, to]) => withAgent(all, from, to), track);
+        isSure &&= steps !== undefined;
       }
       if (!track) return undefined;
       if (count !== this.counts.get(uri) && tries < MAX_TRIES) continue;
@@ -345,18 +359,22 @@ export class Tracks implements vscode.Disposable {
     }
   }
 
-  /** A file before a prompt (null: there was none) and behind what the agent did in it (undefined: not known). */
-  private async sides(sessionId: string, promptId: string, uri: string): Promise<[string | null, string | undefined]> {
+  /**
+   * A file before a prompt (null: there was none), and what the agent made of which text in it, one after the other:
+   * between them it was others. Undefined: that is not known.
+   */
+  private async work(sessionId: string, promptId: string, uri: string): Promise<{ before: string | null; steps: Step[] | undefined }> {
     const named = this.changes.nameOf(sessionId, promptId, uri);
     const [original, diff] = await Promise.all([
       this.originals.text({ sessionId, promptId, uri: named }),
       this.client.request<SessionDiffResult>("agentd/session/diff", { sessionId, promptId }),
     ]);
     const before = original === null ? null : plain(original);
-    if (!diff.files.some((each) => each.uri === named)) return [before, before ?? undefined];
-    const patch = patchOf(diff.patch, vscode.Uri.parse(named).path);
-    const after = patch === undefined ? false : applied(before ?? "", patch);
-    return [before, after === false ? undefined : after];
+    const file = diff.files.find((each) => each.uri === named);
+    if (!file) return { before, steps: before === null ? undefined : [[before, before]] };
+    const patch = file.steps ? undefined : patchOf(diff.patch, vscode.Uri.parse(named).path);
+    const steps = file.steps ?? (patch === undefined ? [] : [{ by: "agentd" as const, patch }]);
+    return { before, steps: stepsOf(before ?? "", steps) };
   }
 
   private ownerOf(track: Kept, sessionId: string): { sessionId?: string; promptId?: string } {

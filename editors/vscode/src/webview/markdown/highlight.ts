@@ -32,8 +32,13 @@ hljs.registerAliases(["scss", "less"], { languageName: "css" });
 
 const LONGEST = 200_000;
 
-/** HTML with classes, or null where the language is not known or the code is too long to be worth it. */
+/** Whether code of this length has colours: else its language is not known, or it is too long to be worth it. */
+export function hasColours(language: string, length: number): boolean {
+  return language !== "" && length <= LONGEST && hljs.getLanguage(language) !== undefined;
+}
+
+/** HTML with classes; null where there are no colours. */
 export function highlight(code: string, language: string): string | null {
-  if (language === "" || code.length > LONGEST || !hljs.getLanguage(language)) return null;
+  if (!hasColours(language, code.length)) return null;
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;
 }

@@ -3,43 +3,41 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { memo } from "../memo";
 import { clean } from "./clean";
 import { CodeBlock } from "./code";
+import { HeadReader } from "./head";
 import { morph } from "./morph";
-import { parse, type Parsed, type Piece } from "./parse";
+import { parse, type Parsed, type Piece, type References } from "./parse";
 
 /** So much of a text is in the page, from its end: there it goes on, and there it concludes. More on request. */
 const MOST = { some: 100_000, all: 1 << 20 };
 /** A last block that is longer is not parsed again with every word. */
 const LONG_BLOCK = 16_000;
+/** So much of it may wait though another block may have begun. */
+const SHORT = 2_000;
 /** Finished pieces are drawn by so many, and looked at again by none. */
 const GROUP = 50;
 
 export function Markdown({ text, final }: { text: string; final: boolean }) {
   const [all, setAll] = useState(false);
   const limit = all ? MOST.all : MOST.some;
+  const reader = useRef<HeadReader | null>(null);
   if (text.length <= limit) return <Whole text={text} final={final} />;
   // The beginning moves in steps, or all would be parsed anew with every word.
   const step = limit / 2;
-  const from = boundary(text, Math.ceil((text.length - limit) / step) * step);
+  const { from, fence, references } = (reader.current ??= new HeadReader()).at(text, Math.ceil((text.length - limit) / step) * step);
   return (
     <>
       {all ? <p class="muted small">There is more before this than is shown here; it can be copied whole</p>
         : <button type="button" class="link" onClick={() => setAll(true)}>Show what is before this ({Math.round(from / 1000)} thousand characters)</button>}
-      <Whole key={from} text={text.slice(from)} final={final} />
+      <Whole key={from} text={fence + text.slice(from)} final={final} known={references} />
     </>
   );
 }
 
-/** The first line of its own at or behind `at`, where there is one near. */
-function boundary(text: string, at: number): number {
-  const line = text.indexOf("\n", at);
-  return line >= 0 && line - at < 2_000 ? line + 1 : at;
-}
-
-function Whole({ text, final }: { text: string; final: boolean }) {
+function Whole({ text, final, known }: { text: string; final: boolean; known?: References }) {
   const parsed = useRef<Parsed | null>(null);
   const groups = useRef<Piece[][]>([]);
   const waits = !final && mayWait(parsed.current, text);
-  if (!waits) parsed.current = parse(text, parsed.current, final);
+  if (!waits) parsed.current = parse(text, parsed.current, final, known);
   const { done, open, source } = parsed.current!;
   return (
     <div class="markdown">
@@ -50,11 +48,19 @@ function Whole({ text, final }: { text: string; final: boolean }) {
   );
 }
 
-/** What came behind a long block is shown as it is until the block has grown by a quarter: so its cost stays linear. */
+/**
+ * What came behind a long block is shown as it is until the block has grown by a quarter: so its cost stays linear. A
+ * fence is only added to.
+ */
 function mayWait(before: Parsed | null, text: string): boolean {
   if (before === null) return false;
+  const [first, ...more] = before.open;
   const open = before.source.length - before.from;
-  return open > LONG_BLOCK && text.length - before.source.length < open / 4 && text.startsWith(before.source);
+  const added = text.length - before.source.length;
+  if (open <= LONG_BLOCK || added >= open / 4 || !text.startsWith(before.source)) return false;
+  if (first?.type === "code" && !first.closed && more.length === 0) return false;
+  // Behind an empty line it may be another block by now.
+  return added < SHORT || !/\n[ \t]*\n/.test(text.slice(before.source.length - 1));
 }
 
 /** The pieces in groups; full ones are the same arrays as before (`kept`). */

@@ -24,7 +24,7 @@ export interface Parsed {
   references: References;
 }
 
-type References = NonNullable<NonNullable<Parameters<InstanceType<typeof MarkdownIt>["parse"]>[1]>["references"]>;
+export type References = NonNullable<NonNullable<Parameters<InstanceType<typeof MarkdownIt>["parse"]>[1]>["references"]>;
 
 const md = new MarkdownIt({ html: false, linkify: true, breaks: false, typographer: false });
 md.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
@@ -59,12 +59,38 @@ export function languageOf(info: string): string {
   return info.trim().split(/[\s,{:]/, 1)[0] ?? "";
 }
 
-/** `text` whole and parsed; of `before`, an earlier state of the same text, what is finished is kept. */
-export function parse(text: string, before: Parsed | null, final: boolean): Parsed {
+/**
+ * `text` whole and parsed; of `before`, an earlier state of the same text, what is finished is kept.
+ *
+ * @param known definitions of links that stand before the text
+ */
+export function parse(text: string, before: Parsed | null, final: boolean, known: References = {}): Parsed {
   if (before && before.source === text && !(final && before.open.length > 0)) return before;
-  if (!before || !text.startsWith(before.source)) return pieces(text, 0, [], {}, final);
-  if (final && hasReferences(text)) return pieces(text, 0, [], {}, final);
-  return pieces(text, before.from, before.done, before.references, final);
+  if (!before || !text.startsWith(before.source)) return pieces(text, 0, [], { ...known }, final);
+  if (final && hasReferences(text)) return pieces(text, 0, [], { ...known }, final);
+  return (final ? null : longerCode(text, before)) ?? pieces(text, before.from, before.done, before.references, final);
+}
+
+/** A fence that only goes on, which is told without a look at all of it; null where it may not be that. */
+function longerCode(text: string, before: Parsed): Parsed | null {
+  const [code] = before.open;
+  if (before.open.length !== 1 || code?.type !== "code" || code.closed) return null;
+  const marker = /^(?:`{3,}|~{3,})/.exec(text.slice(code.at, code.at + 100))?.[0];
+  const begin = text.indexOf("\n", code.at) + 1;
+  const line = text.lastIndexOf("\n", before.source.length - 1) + 1;
+  if (marker === undefined || begin === 0 || begin > before.source.length) return null;
+  const all = text.slice(begin);
+  const last = all.slice(all.lastIndexOf("\n") + 1); // a line of blanks at the end is none yet
+  const added = text.slice(Math.max(begin, line));
+  const isPlain = !/[\r\0]/.test(all) && !new RegExp(`^ {0,3}${marker[0]!}{${marker.length},}[ \\t]*$`, "m").test(added);
+  return isPlain ? { ...before, source: text, open: [{ ...code, code: /^[ \t]*$/.test(last) ? all.slice(0, all.length - last.length) : all }] } : null;
+}
+
+/** The definitions of links in a text. */
+export function referencesIn(text: string): References {
+  const env: { references?: References } = {};
+  if (text !== "") md.parse(text, env);
+  return env.references ?? {};
 }
 
 function hasReferences(text: string): boolean {
@@ -85,14 +111,22 @@ function pieces(text: string, from: number, done: readonly Piece[], references: 
     return { type: "html", at, html: md.renderer.render(block.tokens, md.options, env) };
   });
   if (final) return { source: text, done: [...done, ...made], open: [], from: text.length, references: env.references };
-  // The last block is open; so is the one before it while the last one has no whole line yet.
+  // The last block is open, but for a fence with its closing line; so is the one before it while the last one has no
+  // whole line yet.
   const last = blocks.at(-1);
-  const kept = last === undefined ? 0 : Math.max(0, last.line < lines.length - 1 ? made.length - 1 : made.length - 2);
+  const behind = last && endOfFence(made.at(-1)!, last.tokens[0]!, rest, lines);
+  const kept = last === undefined ? 0 : behind !== undefined ? made.length : Math.max(0, last.line < lines.length - 1 ? made.length - 1 : made.length - 2);
   const open = made.slice(kept);
   return {
     source: text, done: kept > 0 ? [...done, ...made.slice(0, kept)] : done, open,
-    from: kept > 0 ? open[0]!.at : from, references: env.references,
+    from: behind !== undefined ? from + behind : kept > 0 ? open[0]!.at : from, references: env.references,
   };
+}
+
+/** Where a fence ends whose closing line has come, and its end; else undefined. */
+function endOfFence(piece: Piece, token: Token, text: string, lines: readonly number[]): number | undefined {
+  const end = lines[token.map?.[1] ?? -1];
+  return piece.type === "code" && piece.closed && end !== undefined && text[end - 1] === "\n" ? end : undefined;
 }
 
 type Token = ReturnType<typeof md.parse>[number];
@@ -120,6 +154,6 @@ function lineStarts(text: string): number[] {
 /** Whether a fence has its closing line: without it, it reaches to the end of the text. */
 function isClosed(fence: Token, text: string, lines: readonly number[]): boolean {
   const end = fence.map![1];
-  const last = text.slice(lines[end - 1], lines[end]).trim();
-  return end - 1 > fence.map![0] && last.startsWith(fence.markup) && /^(`+|~+)$/.test(last);
+  const last = /^ {0,3}(`+|~+)[ \t]*$/.exec(text.slice(lines[end - 1], lines[end]).trimEnd())?.[1];
+  return end - 1 > fence.map![0] && last?.startsWith(fence.markup) === true;
 }
