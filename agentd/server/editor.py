@@ -79,7 +79,7 @@ class ClientEditor:
     operations: FileOperations = field(init=False)
     focus: Focus | None = None
     quirks: Quirks = _NO_QUIRKS
-    _unsaved: frozenset[Path] = frozenset()
+    _unsaved: dict[Path, str] = field(default_factory=dict)  # and by which name the client knows it
     _waiting: list[Callable[[], None]] = field(default_factory=list)
     _pending: list[PendingEdit] = field(default_factory=list)
     _has_ended: bool = False
@@ -132,7 +132,7 @@ class ClientEditor:
 
     def note_unsaved(self, params: UnsavedParams) -> None:
         """`agentd/document/unsaved`: these take the place of those from before."""
-        self._unsaved = frozenset(path for uri in params.uris if (path := key_of(uri)) is not None)
+        self._unsaved = {path: uri for uri in params.uris if (path := key_of(uri)) is not None}
         for tell in self._waiting:
             tell()
 
@@ -276,7 +276,7 @@ class ClientEditor:
 
     async def save(self, paths: Sequence[Path], wish: str | None = None) -> Saving:
         """Have documents saved; see `workspace.editor.Editor`."""
-        uris = [document.uri if (document := await self.document(path)) else uri_of(path) for path in paths]
+        uris = [await self._name_of(path) for path in paths]
         if self.options is None or not self.options.save:
             return await self._ask_to_save(paths, wish)
         failed: dict[str, str] = {}
@@ -292,6 +292,11 @@ class ClientEditor:
             log.warning("the editor did not save: %s", error)
         by_uri = dict(zip(uris, paths, strict=True))
         return Saving(failed=tuple((by_uri[uri], why) for uri, why in failed.items() if uri in by_uri))
+
+    async def _name_of(self, path: Path) -> str:
+        """The URI by which the client knows a file: it may have opened it by a link."""
+        document = await self.document(path)
+        return document.uri if document is not None else self._unsaved.get(path) or uri_of(path)
 
     async def _ask_to_save(self, paths: Sequence[Path], wish: str | None) -> Saving:
         """Ask the user; that all are saved is an answer, too."""
