@@ -71,8 +71,10 @@ def _wants(row: Sequence[Change]) -> Iterator[Wanted]:
     want = _wanted(row)
     kinds: dict[bool, Where] = {True: "buffer", False: "disk"}
     apart = [replace(_wanted(rows), where=kinds[each]) for each in kinds if (rows := _of_kind(row, each))]
-    if len(apart) == 1 or not want.is_whole or _is_back_in_editor(row):
-        yield want  # of the last, what the file was meanwhile is the user's to save, or to throw away
+    if len(apart) == 1 or not want.is_whole:
+        yield want
+    elif _is_back_in_editor(row):  # what the file was meanwhile is the user's to save, or to throw away
+        yield replace(want, expected=tuple(state for each in row for state in (each.before, each.after)))
     elif want.before is None and _is_chain(row):
         yield want  # what was made goes with its document
     else:
@@ -84,10 +86,11 @@ def _of_kind(row: Sequence[Change], in_buffer: bool) -> list[Change]:
 
 
 def _is_back_in_editor(row: Sequence[Change]) -> bool:
-    """Whether a rewind has brought the document back to what the file was before all of this."""
-    first, last = row[0], row[-1]
-    is_back = last.is_rewind and last.in_buffer and same_content(last.after, first.before)
-    return is_back and same_content(_first_state(row, "buffer"), first.before)
+    """Whether a rewind has brought the document back to what both were before all of this."""
+    first, last = row[0].before, row[-1]
+    both: tuple[Where, Where] = ("buffer", "disk")
+    is_back = last.is_rewind and last.in_buffer and same_content(last.after, first)
+    return is_back and all(same_content(_first_state(row, where), first) for where in both)
 
 
 def _is_chain(row: Sequence[Change]) -> bool:
