@@ -197,8 +197,8 @@ class Commands:
         if session is not None:
             title = one_line(session.info.title) or session.session_id
             self.shown.message(f'agentd had ended in the middle; its session "{title}" goes on.')
-            if session.state.queue:
-                self.methods.background(left_waiting.offer, session, self.shown, self._take)
+            if left := session.state.queue:
+                self.methods.background(left_waiting.offer, session, left, self.shown, self._take)
 
     def _progress(self, session: Session, taken: Submission) -> Progress | None:
         if not self.methods.connection.client.progress:

@@ -79,7 +79,7 @@ class ClientEditor:
     operations: FileOperations = field(init=False)
     focus: Focus | None = None
     quirks: Quirks = _NO_QUIRKS
-    _unsaved: frozenset[Path] = frozenset()
+    _unsaved: dict[Path, str] = field(default_factory=dict)  # and by which name the client knows it
     _waiting: list[Callable[[], None]] = field(default_factory=list)
     _pending: list[PendingEdit] = field(default_factory=list)
     _has_ended: bool = False
@@ -132,7 +132,7 @@ class ClientEditor:
 
     def note_unsaved(self, params: UnsavedParams) -> None:
         """`agentd/document/unsaved`: these take the place of those from before."""
-        self._unsaved = frozenset(path for uri in params.uris if (path := key_of(uri)) is not None)
+        self._unsaved = {path: uri for uri in params.uris if (path := key_of(uri)) is not None}
         for tell in self._waiting:
             tell()
 
@@ -148,35 +148,34 @@ class ClientEditor:
         outcome: EditOutcome = NotApplied("it was not tried")
         if self.quirks.tells_late:
             await self._have_it_tell(edit.label)
-        pending = PendingEdit(edit, self.documents.text)
-        self._pending.append(pending)
-        try:
-            with self.documents.watched(pending.look):
-                # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
-                with CancelScope(shield=True):
-                    outcome = await self._apply(pending)
-                    if self.quirks.tells_when_still and pending.is_silent:
-                        with anyio.move_on_after(STILL_SECONDS):
-                            await pending.told.wait()
-                            await self.documents.settled()
-                        outcome = pending.outcome()
-        finally:
-            self._pending.remove(pending)
+        # Not left alone when cancelled: an edit that comes after its call has ended would surprise.
+        with CancelScope(shield=True):
+            outcome = await self._apply(edit)
         return outcome
 
-    async def _apply(self, pending: PendingEdit) -> EditOutcome:
-        edit = pending.edit
+    async def _apply(self, edit: BufferEdit) -> EditOutcome:
         document = await self.documents.document(edit.path)
         if document is None:
             return NotApplied("it was closed in the editor just now", stale=True)
         if document.text != edit.before:
             return NotApplied("it was changed in the editor just now", stale=True)
-        if self._has_ended:
-            return NotApplied("the daemon is ending")
         # In a thread, as it takes a moment for a large document.
         params = await anyio.to_thread.run_sync(self._workspace_edit, edit, document)
         if self.documents.text(edit.path) != edit.before:
             return NotApplied("it was changed in the editor just now", stale=True)
+        if self._has_ended:
+            return NotApplied("the daemon is ending")
+        # Watched from here on only: what was typed and undone before is nothing that it tells of this edit.
+        pending = PendingEdit(edit, self.documents.text)
+        self._pending.append(pending)
+        try:
+            with self.documents.watched(pending.look):
+                return await self._outcome(pending, params)
+        finally:
+            self._pending.remove(pending)
+
+    async def _outcome(self, pending: PendingEdit, params: dict[str, Any]) -> EditOutcome:
+        """Ask for an edit, and wait until it is known what came of it, or for as long as that may take."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._send, pending, params)
             with anyio.move_on_after(EDIT_SECONDS):
@@ -184,7 +183,12 @@ class ClientEditor:
                 with anyio.move_on_after(_ANSWER_SECONDS):
                     await pending.answered.wait()
             tasks.cancel_scope.cancel()
-        return pending.outcome()
+        if not self.quirks.tells_when_still or not pending.is_silent:
+            return pending.outcome(EDIT_SECONDS)
+        with anyio.move_on_after(STILL_SECONDS):
+            await pending.told.wait()
+            await self.documents.settled()
+        return pending.outcome(EDIT_SECONDS + STILL_SECONDS)
 
     def can_do(self, kind: OperationKind) -> bool:
         """Whether the client takes such operations on files."""
@@ -272,7 +276,7 @@ class ClientEditor:
 
     async def save(self, paths: Sequence[Path], wish: str | None = None) -> Saving:
         """Have documents saved; see `workspace.editor.Editor`."""
-        uris = [document.uri if (document := await self.document(path)) else uri_of(path) for path in paths]
+        uris = [await self._name_of(path) for path in paths]
         if self.options is None or not self.options.save:
             return await self._ask_to_save(paths, wish)
         failed: dict[str, str] = {}
@@ -288,6 +292,11 @@ class ClientEditor:
             log.warning("the editor did not save: %s", error)
         by_uri = dict(zip(uris, paths, strict=True))
         return Saving(failed=tuple((by_uri[uri], why) for uri, why in failed.items() if uri in by_uri))
+
+    async def _name_of(self, path: Path) -> str:
+        """The URI by which the client knows a file: it may have opened it by a link."""
+        document = await self.document(path)
+        return document.uri if document is not None else self._unsaved.get(path) or uri_of(path)
 
     async def _ask_to_save(self, paths: Sequence[Path], wish: str | None) -> Saving:
         """Ask the user; that all are saved is an answer, too."""

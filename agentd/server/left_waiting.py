@@ -18,29 +18,33 @@ Follow = Callable[[Session, wire.PromptParams], Awaitable[object]]
 """Has a session take a prompt, and shows how it goes and ends."""
 
 
-async def offer(session: Session, shown: Shown, follow: Follow) -> None:
-    """Ask what to do with what waits in a session: run it, drop it, or leave it, as no answer does.
+async def offer(session: Session, left: Sequence[QueuedPrompt], shown: Shown, follow: Follow) -> None:
+    """Ask what to do with what was `left` in a session: run it, drop it, or leave it, as no answer does.
 
     What has left the queue before the answer comes is left out. An editor that knows no questions is told.
     """
-    left = session.state.queue
     chosen = await shown.choose(_question(left), [RUN, DROP, LEAVE])
     if chosen is None:
         shown.message(f"agentd has not run {_words(left)}. Say it again if you still want it.")
-    ids = {each.prompt_id for each in left}
-    still = [each for each in session.state.queue if each.prompt_id in ids]
     try:
-        if chosen == RUN and still:
-            await _run(session, still, follow)
+        if chosen == RUN:
+            await _run(session, left, follow)
         elif chosen == DROP:
-            for each in still:
-                _update(session, "remove", each.prompt_id)
+            for each in left:
+                if _waits(session, each):
+                    _update(session, "remove", each.prompt_id)
     except RpcError as error:
         shown.message(f"agentd: {error.message}", "error")
 
 
-async def _run(session: Session, still: Sequence[QueuedPrompt], follow: Follow) -> None:
-    for each in still:
+def _waits(session: Session, prompt: QueuedPrompt) -> bool:
+    return any(each.prompt_id == prompt.prompt_id for each in session.state.queue)
+
+
+async def _run(session: Session, left: Sequence[QueuedPrompt], follow: Follow) -> None:
+    for each in left:
+        if not _waits(session, each):  # looked at each time: one that was taken back would run anew
+            continue
         # The prompt of that id is joined, so that somebody shows how it ends; it is not queued once more.
         params = wire.PromptParams(
             session_id=session.session_id,

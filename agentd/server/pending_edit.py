@@ -59,8 +59,8 @@ class PendingEdit:
         self.told.set()
         self.answered.set()
 
-    def outcome(self) -> EditOutcome:
-        """What came of it, as far as it is known by now."""
+    def outcome(self, seconds: float) -> EditOutcome:
+        """What came of it, as far as it is known by now, after at most so many seconds."""
         now = self._text(self.edit.path)
         if self._made is not None and now is not None:
             return Applied(self._made, now)
@@ -72,7 +72,7 @@ class PendingEdit:
                 if self.answered.is_set()
                 else "the editor did not answer, and"
             )
-            return NotApplied(f"{said} its text was the same after {EDIT_SECONDS:g} s")
+            return NotApplied(f"{said} its text was the same after {seconds:g} s")
         return ChangedOtherwise(now)
 
 

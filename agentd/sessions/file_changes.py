@@ -104,7 +104,7 @@ def _shown(row: list[Change]) -> list[Change]:
     """Of a file's changes those that its user sees: what a command did below unsaved text is another row."""
     above = [change for change in row if not change.below]
     if not above or same_content(above[0].before, above[-1].after):
-        return [change for change in row if change.below] or row
+        return [change for change in row if not change.in_buffer] or row  # which a rewind may have ended
     return above
 
 

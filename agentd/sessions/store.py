@@ -270,18 +270,23 @@ class Sessions:
 
     async def go_on(self, root: Path) -> Session | None:
         """Where no session was used here yet: have prompts that name none go to the one that a killed
-        daemon left open, and give that. One that cannot be opened stays as it is.
+        daemon left open, and give that, to one caller only. One that cannot be opened stays as it is.
         """
-        left = None if root in self._latest else await anyio.to_thread.run_sync(self._shelf.left, root)
-        if left is None:
-            return None
-        try:
-            session = await self.open(left)
-        except RpcError as error:
-            log.warning("session %s was left open, and cannot be opened: %s", left, error.message)
-            return None
-        self._latest.setdefault(root, left)
-        return session
+        async with self.choosing(root):
+            if root in self._latest:
+                return None
+            left = await anyio.to_thread.run_sync(self._shelf.left, root)
+            if left is None:
+                return None
+            try:
+                session = await self.open(left)
+            except RpcError as error:
+                log.warning("session %s was left open, and cannot be opened: %s", left, error.message)
+                return None
+            if root in self._latest:  # the user has said meanwhile with which one to go on
+                return None
+            self._latest[root] = left
+            return session
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """A session as a list shows it, from the two ends of its journal: the middle is not read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,6 +9,8 @@ from pydantic import ValidationError
 from agentd.protocol.messages import Session as SessionInfo
 from agentd.sessions.journal import holder, read_ends
 from agentd.sessions.records import number_of
+
+State = Literal["idle", "running", "waiting"]
 
 _TAILS = ((4 * 1024, 0), (32 * 1024, 0), (256 * 1024, 16 * 1024))
 """How much of a journal's end and beginning is read, in bytes, until that is enough. The first mostly is."""
@@ -27,21 +29,27 @@ def summary_of(path: Path) -> SessionInfo | None:
     Most journals end with the end of a run, which tells the session as it stood then. Where the last run is
     long and has no end, `message_count` counts what was read of it. Raises `JournalError` or `OSError`.
     """
+    pid = holder(path)
+    state: State | None = None
     for tail_bytes, head_bytes in _TAILS:
         _, found = read_ends(path, tail_bytes, head_bytes)
         records = [record for record in found if number_of(record) is not None]
         place = next((n for n in range(len(records) - 1, -1, -1) if _told(records[n]) is not None), None)
-        if place is not None and _seq(records[-1]) - _seq(records[place]) == len(records) - 1 - place:
-            break  # nothing is missing between the two
+        is_whole = (  # nothing is missing between the two
+            place is not None and _seq(records[-1]) - _seq(records[place]) == len(records) - 1 - place
+        )
+        state = "idle" if pid is None else _state_of(_unbroken(records))
+        if is_whole and state is not None:
+            break
     info = _told(records[place]) if place is not None else None
     if place is None or info is None:
         return None
     if any(_type(record) == "session_rewound" for record in records[place + 1 :]):
         return None  # how many messages there are now is known to who reads it all
     messages = sum(_type(record) == "message_end" for record in records[place + 1 :])
-    last, pid = records[-1], holder(path)
+    last = records[-1]
     update = {
-        "state": "idle" if pid is None else _state_of(reversed(records)),
+        "state": state or "idle",
         "seq": last.get("seq", info.seq),
         "updated_at": last["time"] if isinstance(last.get("time"), str) else info.updated_at,
         "message_count": info.message_count + messages,
@@ -50,12 +58,23 @@ def summary_of(path: Path) -> SessionInfo | None:
     return info.model_copy(update=update)
 
 
-def _state_of(last_first: Iterable[dict[str, Any]]) -> Literal["idle", "running", "waiting"]:
-    """Where the process that holds a session stands with it, as far as the journal's end tells."""
-    is_running = False
+def _unbroken(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The last of these records, the newest first, as far as none is missing between them."""
+    later: int | None = None
+    for record in reversed(records):
+        number = _seq(record)
+        if later is not None and number != later - 1:
+            return
+        yield record
+        later = number
+
+
+def _state_of(last_first: Iterable[dict[str, Any]]) -> State | None:
+    """Where the process that holds a session stands with it; None where these records do not tell."""
+    is_running, first = False, 0
     resolved = set()
     for record in last_first:
-        kind, event = _type(record), record.get("event") or {}
+        kind, event, first = _type(record), record.get("event") or {}, _seq(record)
         if kind == "agent_end":
             return "idle"
         if kind == "agent_start":
@@ -65,7 +84,9 @@ def _state_of(last_first: Iterable[dict[str, Any]]) -> Literal["idle", "running"
         elif kind == "permission_requested" and event.get("requestId") not in resolved:
             return "waiting"
         is_running = is_running or (kind is not None and kind not in {*BESIDE_RUNS, *_OF_REWINDS})
-    return "running" if is_running else "idle"
+    if is_running:
+        return "running"
+    return "idle" if first == 1 else None
 
 
 def _seq(record: dict[str, Any]) -> int:

@@ -70,7 +70,7 @@ class Restoration:
         if to is not None and to.mode is None and before is not None:
             to = replace(to, mode=before.mode)
         change = Change(rewind_id, self.place.parts, before, to, is_rewind=True, made=self.made)
-        return replace(change, in_buffer=self.in_buffer)
+        return replace(change, in_buffer=self.in_buffer, below=self.is_beside)
 
 
 def plan(

@@ -71,8 +71,10 @@ def _wants(row: Sequence[Change]) -> Iterator[Wanted]:
     want = _wanted(row)
     kinds: dict[bool, Where] = {True: "buffer", False: "disk"}
     apart = [replace(_wanted(rows), where=kinds[each]) for each in kinds if (rows := _of_kind(row, each))]
-    if len(apart) == 1 or not want.is_whole or _is_back_in_editor(row):
-        yield want  # of the last, what the file was meanwhile is the user's to save, or to throw away
+    if len(apart) == 1 or not want.is_whole:
+        yield want
+    elif _is_back_in_editor(row):  # what the file was meanwhile is the user's to save, or to throw away
+        yield replace(want, expected=tuple(state for each in row for state in (each.before, each.after)))
     elif want.before is None and _is_chain(row):
         yield want  # what was made goes with its document
     else:
@@ -84,10 +86,11 @@ def _of_kind(row: Sequence[Change], in_buffer: bool) -> list[Change]:
 
 
 def _is_back_in_editor(row: Sequence[Change]) -> bool:
-    """Whether a rewind has brought the document back to what the file was before all of this."""
-    first, last = row[0], row[-1]
-    is_back = last.is_rewind and last.in_buffer and same_content(last.after, first.before)
-    return is_back and same_content(_first_state(row, "buffer"), first.before)
+    """Whether a rewind has brought the document back to what both were before all of this."""
+    first, last = row[0].before, row[-1]
+    both: tuple[Where, Where] = ("buffer", "disk")
+    is_back = last.is_rewind and last.in_buffer and same_content(last.after, first)
+    return is_back and all(same_content(_first_state(row, where), first) for where in both)
 
 
 def _is_chain(row: Sequence[Change]) -> bool:
@@ -118,15 +121,20 @@ def _wanted(row: Sequence[Change]) -> Wanted:
     """What a row comes to.
 
     It is whole where each change began with what the session had found or left, in the document or the file:
-    then what goes with it was nobody else's.
+    then what goes with it was nobody else's. Where the two differed when the second of them was changed for
+    the first time, one of them held what somebody else had made of it. Then each is whole by itself: what was
+    saved, or loaded, from one into the other brings that along.
     """
-    known: set[Known] = set()
-    places: set[bool] = set()
+    known: dict[bool, set[Known]] = {}
     is_whole = True
     for change in row:
-        is_whole = is_whole and (change.in_buffer not in places or _key(change.before) in known)
-        places.add(change.in_buffer)
-        known |= {_key(change.before), _key(change.after)}
+        before = _key(change.before)
+        if change.in_buffer not in known:
+            other = known.get(not change.in_buffer, set())
+            known[change.in_buffer] = other if before in other else {before}
+        own = known[change.in_buffer]
+        is_whole = is_whole and before in own
+        own.add(_key(change.after))
     first, last = row[0], row[-1]
     return Wanted(
         first.parts,
@@ -136,7 +144,7 @@ def _wanted(row: Sequence[Change]) -> Wanted:
         is_whole=is_whole,
         made=max(change.made for change in row),
         in_buffer=any(change.in_buffer for change in row),
-        known=frozenset(known),
+        known=frozenset().union(*known.values()),
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
+import anyio.from_thread
 import pytest
 
 from agentd.daemon.door import Door
@@ -19,6 +20,7 @@ PATH = Path("/nowhere/a.txt")
 BEFORE, AFTER = "one\ntwo\n", "one\nTWO\n"
 EDITED = {"range": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 3}}, "text": "TWO"}
 TYPED = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "text": "xxx"}
+SAME = "its text was the same after 0 s"
 STILL = Quirks(tells_when_still=True)
 
 
@@ -97,3 +99,26 @@ async def test_one_that_never_tells_has_not_made_it(monkeypatch: pytest.MonkeyPa
         pass
     (outcome,) = outcomes
     assert isinstance(outcome, NotApplied)
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize("quirks", [Quirks(), STILL])
+async def test_what_was_typed_and_undone_before_it_was_sent_is_no_word_of_it(
+    monkeypatch: pytest.MonkeyPatch, quirks: Quirks
+) -> None:
+    monkeypatch.setattr(module, "STILL_SECONDS", 0.0)
+    workspace_edit = ClientEditor._workspace_edit
+
+    def meanwhile(editor: ClientEditor, *arguments: Any) -> Any:
+        anyio.from_thread.run(type_and_undo, editor.door)
+        return workspace_edit(editor, *arguments)
+
+    async def type_and_undo(door: Any) -> None:
+        door.tell(EDITED)
+        door.tell({**EDITED, "text": "two"})
+        await door.server.settled()
+
+    monkeypatch.setattr(ClientEditor, "_workspace_edit", meanwhile)
+    async with edited(quirks) as (_, outcomes):
+        pass
+    assert outcomes == [NotApplied(f"the editor says that it made the edit, but {SAME}")]

@@ -108,3 +108,34 @@ def test_what_a_command_does_to_a_file_that_is_open_and_saved_is_one_change_with
         author = Author(daemon, shared_home, editor.root)
         author.does("p", *DISK, *BUFFER)
         assert sorted(changed(author, editor.uri)) == ["+2", "+3", "-three", "-two"]
+
+
+def test_a_session_whose_changes_in_both_places_went_back_has_no_diff(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        editor.runs_anyway = True
+        author = Author(daemon, shared_home, editor.root)
+        author.does("p", *BUFFER, *DISK)
+        author.rewind("p")
+        assert (editor.text, editor.path.read_text()) == (TEXT, TEXT)
+        assert author.ask("diff") == {"patch": "", "files": []}
+        author.undo()
+        assert (editor.text, editor.path.read_text()) == (
+            TEXT.replace("two", "2"),
+            TEXT.replace("three", "3"),
+        )
+        assert changed(author, editor.uri) == ["-two", "+2"]
+
+
+def test_nor_has_one_whose_document_was_closed_before_its_file_went_back(
+    daemon: Daemon, shared_home: Home
+) -> None:
+    with SimulatedEditor(daemon, shared_home, TEXT) as editor:
+        editor.runs_anyway = True
+        author = Author(daemon, shared_home, editor.root)
+        author.does("p", *BUFFER, *DISK)
+        editor.close()
+        author.rewind("p")
+        assert editor.path.read_text() == TEXT
+        assert author.ask("diff") == {"patch": "", "files": []}

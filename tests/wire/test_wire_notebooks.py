@@ -76,6 +76,18 @@ def test_one_that_cannot_be_saved_is_left_alone_and_the_model_is_told(
     assert path.read_text() == OLD
 
 
+def test_it_is_saved_by_the_name_that_the_editor_has_for_it(daemon: Daemon, shared_home: Home) -> None:
+    root = shared_home.workspace()
+    link = root.with_name(f"{root.name}-link")
+    link.symlink_to(root)
+    (root / "a.ipynb").write_text(OLD)
+    unsaved(daemon, link / "a.ipynb")
+    chat, prompt = begun(daemon, shared_home, root, bash("cat a.ipynb"))
+    answered(daemon, link / "a.ipynb", saves=True)
+    assert chat.result(prompt)["text"] == "done"
+    assert results_of(chat) == [NEW.strip()]
+
+
 def test_it_is_saved_before_a_command_sees_it(daemon: Daemon, shared_home: Home) -> None:
     root = shared_home.workspace()
     path = root / "a.ipynb"

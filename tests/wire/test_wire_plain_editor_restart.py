@@ -88,7 +88,8 @@ def test_what_waited_for_a_killed_daemon_runs_if_the_user_says_so(home: Home, an
     daemon = again(home, root, reply("now all of it"), reply("one"), reply("two"))
     execute(daemon, "agentd.prompt", "and on")
     question = daemon.asked("window/showMessageRequest")
-    assert '"words that wait", "more words that wait"' in question["params"]["message"]
+    said = 'agentd had ended before 2 prompts began: "words that wait", "more words that wait". Run them now?'
+    assert question["params"]["message"] == said
     assert [each["title"] for each in question["params"]["actions"]] == ["Run", "Drop", "Leave"]
     message(daemon, "now all of it")
     daemon.answer(question, answer and {"title": answer})
@@ -110,6 +111,21 @@ def test_what_waited_for_a_killed_daemon_runs_if_the_user_says_so(home: Home, an
         return [each["prompt"][0]["text"] for each in queue] == waits
 
     until(left, "what waits is as the user has said")
+
+
+def test_prompts_that_come_at_once_after_a_restart_ask_once(home: Home) -> None:
+    root, session = killed_while_two_wait(home)
+    daemon = again(home, root, reply("now all of it"), reply("that, too"))
+    prompts = [{"command": "agentd.prompt", "arguments": [words]} for words in ("and on", "and then")]
+    asked = [daemon.request("workspace/executeCommand", params) for params in prompts]
+    assert [daemon.response(each)["result"]["sessionId"] for each in asked] == [session, session]
+    message(daemon, "now all of it")
+    message(daemon, "that, too")
+    questions = [m["params"] for m in daemon.messages if m.get("method") == "window/showMessageRequest"]
+    assert len(questions) == 1
+    assert "and then" not in questions[0]["message"]
+    goes_on = [m for m in daemon.messages if "goes on" in str(m.get("params", {}).get("message"))]
+    assert len(goes_on) == 1
 
 
 def test_its_changes_can_be_undone_and_its_transcript_be_read(home: Home) -> None:

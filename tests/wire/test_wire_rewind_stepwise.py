@@ -133,3 +133,69 @@ def test_a_document_beside_what_commands_did_below_it_comes_back_as_it_was(edito
     assert both(editor) == (TEXT, edited)
     author.rewind("two")
     assert editor.text == edited
+
+
+def test_what_the_user_typed_and_saved_between_is_a_conflict_though_a_prompt_edited_it(
+    editor: SimulatedEditor,
+) -> None:
+    author = author_of(editor)
+    author.does("one", bash("echo four >> a.txt"))
+    loads(editor)
+    editor.type(0, 0, "mine\n")
+    author.does("two", READ, replace("two", "2"))
+    editor.save()
+    author.does("three", bash("echo five >> a.txt"))
+    loads(editor)
+    left = both(editor)
+    assert told(author.rewind("one")) == {"a.txt": "conflict"}
+    assert both(editor) == left
+
+
+def test_what_was_unsaved_at_first_is_not_taken_back_with_what_commands_did_behind_its_saving(
+    editor: SimulatedEditor,
+) -> None:
+    editor.runs_anyway = True
+    editor.type(0, 0, "mine\n")
+    author = author_of(editor)
+    author.does("one", READ, replace("two", "2"))
+    author.does("two", bash("echo four >> a.txt"))
+    editor.save()
+    author.does("three", bash("echo five >> a.txt"))
+    loads(editor)
+    left = both(editor)
+    assert told(author.rewind("one")) == {"a.txt": "conflict"}
+    assert both(editor) == left
+
+
+def test_a_document_that_went_back_and_is_thrown_away_leaves_a_file_that_goes_back(
+    editor: SimulatedEditor,
+) -> None:
+    author = author_of(editor)
+    author.does("one", bash("echo four >> a.txt"))
+    loads(editor)
+    author.does("two", READ, replace("two", "2"))
+    editor.save()
+    author.rewind("two")
+    author.rewind("one")
+    assert both(editor) == (TEXT, TEXT.replace("two", "2") + "four\n")
+    editor.close()
+    assert told(author.rewind("one")) == {"a.txt": "changed"}
+    assert editor.path.read_text() == TEXT
+
+
+def test_what_somebody_wrote_to_the_file_below_a_document_that_went_back_stays(
+    editor: SimulatedEditor,
+) -> None:
+    editor.runs_anyway = True
+    author = author_of(editor)
+    author.does("one", READ, replace("two", "2"))
+    editor.path.write_text("of somebody else\n")
+    author.does("two", bash("echo four >> a.txt"))
+    author.rewind("one")
+    assert both(editor) == (TEXT, "of somebody else\n")
+    author.does("three", READ, replace("two", "2"))
+    author.rewind("three")
+    assert both(editor) == (TEXT, "of somebody else\n")
+    editor.close()
+    author.rewind("one")
+    assert editor.path.read_text() == "of somebody else\n"

@@ -315,6 +315,26 @@ def test_a_list_tells_what_other_editors_do_with_their_sessions(home: Home) -> N
     assert state() == ("idle", two.pid)
 
 
+@pytest.mark.parametrize("size", [6_000, 300_000])
+def test_a_list_tells_what_they_do_though_their_journals_grow(home: Home, size: int) -> None:
+    """Of these the end alone is read: of the one no more than what was said beside the run, of the other no
+    beginning of it, but the end of the run before."""
+    one, two = home.start(), home.start("--allow-full")
+    long = tool("bash", {"command": f": {'x' * 5_000}; while ! [ -e go ]; do sleep 0.02; done"}, "wait")
+    more = [reply("x" * 60_000 + str(n), tool("bash", {"command": "true"})) for n in range(size // 60_000)]
+    chat = chat_with(two, home, reply("done"), *more, reply(long), reply("x"))
+    chat.run("before")
+    second = chat.start("second", promptId="second")
+    until(lambda: long["arguments"]["command"] in str(chat.get()["messages"]), "the command is called")
+    two.call("agentd/session/update", {"sessionId": chat.id, "title": "named meanwhile"})
+    (session,) = one.call("agentd/session/list")["sessions"]
+    assert session["state"] == "running"
+    release(chat)
+    chat.result(second)
+    (session,) = one.call("agentd/session/list")["sessions"]
+    assert session["state"] == "idle"
+
+
 def test_a_storm_of_window_reloads_leaves_nothing_behind(home: Home) -> None:
     """Twenty daemons are started at once on one workspace; each attaches, and is killed or left."""
     root = home.workspace()
