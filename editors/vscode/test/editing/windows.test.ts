@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -107,15 +107,51 @@ describe("two windows on one workspace", () => {
   });
 
   test("write one after the other", async () => {
-    let [inside, most] = [0, 0];
-    await Promise.all(Array.from({ length: 8 }, () => alone(join(folder, "lock"), async () => {
-      most = Math.max(most, ++inside);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-      inside--;
-    })));
-    expect(most).toBe(1);
+    expect(await mostAtOnce(8)).toBe(1);
+  });
+
+  test("write one after the other also where all of them find a lock that was left", async () => {
+    const lock = join(folder, "lock");
+    for (let round = 0; round < 20; round++) {
+      writeFileSync(lock, "");
+      utimesSync(lock, new Date(0), new Date(0));
+      expect(await mostAtOnce(6)).toBe(1);
+    }
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("leave the lock to who has it by then", async () => {
+    const lock = join(folder, "lock");
+    const [slow, next] = [held(lock), held(lock)];
+    await slow.inside;
+    utimesSync(lock, new Date(0), new Date(0)); // the machine has slept
+    await next.inside;
+    await slow.ends();
+    expect(existsSync(lock)).toBe(true);
+    await next.ends();
+    expect(existsSync(lock)).toBe(false);
   });
 });
+
+/** How many of several works under one lock are at it at once, at most. */
+async function mostAtOnce(count: number): Promise<number> {
+  let [inside, most] = [0, 0];
+  await Promise.all(Array.from({ length: count }, () => alone(join(folder, "lock"), async () => {
+    most = Math.max(most, ++inside);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    inside--;
+  })));
+  return most;
+}
+
+/** A work under a lock that goes on until it is told to end. */
+function held(lock: string): { inside: Promise<void>; ends(): Promise<void> } {
+  let [begun, over] = [(): void => undefined, (): void => undefined];
+  const inside = new Promise<void>((resolve) => (begun = resolve));
+  const ended = new Promise<void>((resolve) => (over = resolve));
+  const all = alone(lock, () => (begun(), ended));
+  return { inside, ends: () => (over(), all) };
+}
 
 describe("what was decided of files in two windows", () => {
   const record = (states: Record<string, "open" | "accepted" | "reverted">, more: Partial<SessionRecord> = {}): SessionRecord => ({
