@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
@@ -51,6 +51,16 @@ test("what a session of an earlier process changed is known from its events, in 
   await changes.catchUp("s");
   expect(asked.filter(([method]) => method === "agentd/session/attach").map(([, params]) => params))
     .toEqual([{ sessionId: "s", afterSeq: 0 }, { sessionId: "s", afterSeq: 2 }]);
+});
+
+test("what was decided is kept again once its file could not be read", async () => {
+  const file = join(folder, `${files + 1}.json`);
+  writeFileSync(file, "");
+  const { changes } = changesWith(answers);
+  await changes.catchUp("s");
+  changes.accept({ sessionId: "s", promptId: "p", uri: URI });
+  await changes.keep();
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject([{ sessionId: "s", changes: [{ uri: URI, state: "accepted" }] }]);
 });
 
 test("what the session did elsewhere meanwhile is asked for, and what was said of the rest stands", async () => {

@@ -106,6 +106,18 @@ describe("two windows on one workspace", () => {
     expect(offered((await opened()).store.get(KEPT.uri))).toEqual([3, 5]);
   });
 
+  test("write anew what a power cut left empty, and the files behind it", async () => {
+    const { store, log } = await opened();
+    const uris = [KEPT.uri, "file:///w/b.txt"];
+    for (const uri of uris) store.put({ ...KEPT, uri });
+    await store.keep();
+    for (const name of readdirSync(folder)) writeFileSync(join(folder, name), "");
+    for (const uri of uris) store.put({ ...KEPT, uri, base: "other\n" });
+    await store.keep();
+    expect((await opened()).store.all().map(({ uri, base }) => [uri, base]).sort()).toEqual(uris.map((uri) => [uri, "other\n"]));
+    expect(log).toEqual([]);
+  });
+
   test("write one after the other", async () => {
     expect(await mostAtOnce(8)).toBe(1);
   });
@@ -122,8 +134,9 @@ describe("two windows on one workspace", () => {
 
   test("leave the lock to who has it by then", async () => {
     const lock = join(folder, "lock");
-    const [slow, next] = [held(lock), held(lock)];
+    const slow = held(lock);
     await slow.inside;
+    const next = held(lock);
     utimesSync(lock, new Date(0), new Date(0)); // the machine has slept
     await next.inside;
     await slow.ends();

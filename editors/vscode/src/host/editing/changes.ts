@@ -5,7 +5,7 @@ import type { Change, Params, Result } from "../../shared/messages";
 import type { AttachResult, EventNotification, SessionDiffResult, SessionRewindResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
 import { after, counted, emptyRecord, firstOpen, mergedRecords, moved, openPrompts, placeOf, reopened, said, settled, withSeq, withWords, type SessionRecord } from "./record";
-import { alone, replace, written } from "./sharedFile";
+import { alone, readable, replace } from "./sharedFile";
 import { keyOf } from "./uris";
 
 const MAX_SESSIONS = 30;
@@ -229,7 +229,7 @@ export class Changes implements vscode.Disposable {
   }
 
   private async takeOver(): Promise<void> {
-    const theirs = await written(this.file);
+    const theirs = await readable(this.file);
     if (!areRecords(theirs) || JSON.stringify(theirs) === JSON.stringify(this.before)) return;
     const mine = [...this.records.values()];
     const both = mergedRecords(this.before, mine, theirs);

@@ -75,3 +75,11 @@ export async function written(file: string): Promise<unknown> {
   }
   return JSON.parse(text) as unknown;
 }
+
+/** The same, but of what is no JSON undefined as well: after a power cut a file may be empty, and is to be written anew. */
+export function readable(file: string): Promise<unknown> {
+  return written(file).catch((error: unknown) => {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  });
+}

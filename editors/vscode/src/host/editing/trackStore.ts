@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readdir, rm, stat } from "node:fs/promises";
 import * as path from "node:path";
 import { accepted, type Accepted, type Track } from "./attribution";
-import { ageOf, alone, replace, written } from "./sharedFile";
+import { ageOf, alone, readable, replace, written } from "./sharedFile";
 
 /** What is kept of a file. */
 export interface Kept extends Track {
@@ -166,7 +166,7 @@ export class TrackStore {
     const file = this.fileOf(uri);
     const stamp = await stampOf(file);
     if (stamp === undefined || stamp === this.stamps.get(uri)) return;
-    const theirs = await written(file);
+    const theirs = await readable(file);
     this.stamps.set(uri, stamp);
     const mine = this.tracks.get(uri); // as it is now: from here on nothing is awaited
     if (!mine || !isKept(theirs)) return;
