@@ -188,6 +188,15 @@ describe("what was decided of files in two windows", () => {
     expect(names(mergedRecords([s!, t!], [s!], [s!, t!, u!]))).toEqual(["s", "u"]);
   });
 
+  test("is not of a session that was forgotten in the other one, unless that had no room or more happened here", () => {
+    const [s, t] = ["s", "t"].map((sessionId) => record({ a: "open" }, { sessionId }));
+    const names = (records: SessionRecord[]) => records.map(({ sessionId }) => sessionId).sort();
+    expect(names(mergedRecords([s!, t!], [s!, t!], [s!]))).toEqual(["s"]);
+    expect(names(mergedRecords([s!, t!], [s!, t!], [s!], true))).toEqual(["s", "t"]);
+    expect(names(mergedRecords([s!, t!], [s!, record({ a: "open", b: "open" }, { sessionId: "t" })], [s!]))).toEqual(["s", "t"]);
+    expect(names(mergedRecords([s!], [s!, t!], [s!]))).toEqual(["s", "t"]);
+  });
+
   test("no word of either is lost, in whatever they differ", () => {
     const state = fc.constantFrom("open", "accepted", "reverted") as fc.Arbitrary<"open" | "accepted" | "reverted">;
     fc.assert(fc.property(fc.array(fc.tuple(state, state, state), { minLength: 1, maxLength: 6 }), (rows) => {

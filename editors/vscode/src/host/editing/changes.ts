@@ -232,7 +232,7 @@ export class Changes implements vscode.Disposable {
     const theirs = await readable(this.file);
     if (!areRecords(theirs) || JSON.stringify(theirs) === JSON.stringify(this.before)) return;
     const mine = [...this.records.values()];
-    const both = mergedRecords(this.before, mine, theirs);
+    const both = mergedRecords(this.before, mine, theirs, theirs.length >= MAX_SESSIONS);
     this.before = theirs;
     this.records.clear();
     for (const each of both) this.records.set(each.sessionId, each);
