@@ -22,10 +22,10 @@ beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "windows-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** The store of a window on the workspace. */
-async function opened(): Promise<{ store: TrackStore; heard: string[]; log: string[] }> {
+async function opened(at = folder): Promise<{ store: TrackStore; heard: string[]; log: string[] }> {
   const heard: string[] = [];
   const log: string[] = [];
-  const store = new TrackStore(folder, (line) => log.push(line), (uri) => heard.push(uri));
+  const store = new TrackStore(at, (line) => log.push(line), (uri) => heard.push(uri));
   await store.loaded;
   return { store, heard, log };
 }
@@ -116,6 +116,18 @@ describe("two windows on one workspace", () => {
     await store.keep();
     expect((await opened()).store.all().map(({ uri, base }) => [uri, base]).sort()).toEqual(uris.map((uri) => [uri, "other\n"]));
     expect(log).toEqual([]);
+  });
+
+  test("write later what could not be written", async () => {
+    const inTheWay = join(folder, "file");
+    writeFileSync(inTheWay, "");
+    const { store, log } = await opened(join(inTheWay, "review"));
+    store.put(KEPT);
+    await store.keep();
+    expect(log.length).toBe(1);
+    rmSync(inTheWay);
+    await store.keep();
+    expect((await opened(join(inTheWay, "review"))).store.get(KEPT.uri)).toEqual(KEPT);
   });
 
   test("write one after the other", async () => {
