@@ -66,7 +66,7 @@ function assemble(context: vscode.ExtensionContext, log: vscode.LogOutputChannel
     applyEdit: (params, token, convert) => editing.applyEdit(params, token, convert),
   });
   const events = new Events(daemon);
-  const storage = sharedStorage(context, context.storageUri ?? scratch);
+  const storage = sharedStorage(context);
   void sweepStorage(context, storage);
   const editing = createEditing({
     client: daemon, storage, parentOf: (id) => events.parentOf(id),

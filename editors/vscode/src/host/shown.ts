@@ -37,6 +37,8 @@ export interface ShownParts {
 interface Read {
   snapshot: SessionGetResult;
   history: EventNotification[];
+  /** What happened behind the snapshot while the history was still on its way. */
+  behind: EventNotification[];
   held: boolean;
 }
 
@@ -62,7 +64,7 @@ export class ShownSession implements Disposable {
   constructor(private readonly parts: ShownParts) {
     this.sources = [
       parts.events.on((event) => this.take(event)),
-      parts.events.onGap((id) => void (id === this.current?.id && this.again())),
+      parts.events.onGap((id) => void (id === this.current?.id && this.again(true))),
     ];
   }
 
@@ -88,7 +90,7 @@ export class ShownSession implements Disposable {
     const number = ++this.number;
     const page = this.get(sessionId);
     const reading = this.read(sessionId, page);
-    const early = page.then((snapshot) => pause(PATIENCE_MS).then(() => ({ snapshot, history: [], held: false, isPage: true })));
+    const early = page.then((snapshot) => pause(PATIENCE_MS).then(() => ({ snapshot, history: [], behind: [], held: false, isPage: true })));
     const read: Read & { isPage?: boolean } = await Promise.race([reading, early]);
     if (read.isPage === true) reading.catch(() => undefined); // looked at below
     if (number !== this.number) throw new HostError("Another session was opened meanwhile.", { kind: "cancelled" });
@@ -105,7 +107,10 @@ export class ShownSession implements Disposable {
       const read = await reading;
       if (number === this.number) this.parts.post({ type: "session", shown: this.show(read) });
     } catch (error) {
-      if (number === this.number) this.failed(error);
+      if (number !== this.number) return;
+      // The page is what the view has: it goes on from there, and asks again where something is missing.
+      if (toCallError(error).kind !== "ended") current.untold = false;
+      this.failed(error);
     } finally {
       current.reading = false;
     }
@@ -115,7 +120,7 @@ export class ShownSession implements Disposable {
   begin(session: Session): Shown {
     this.number++;
     const empty = { messages: [], hasMore: false, pending: [], queue: [], todo: [] };
-    return this.show({ snapshot: { session, ...empty, seq: session.seq }, history: [], held: false });
+    return this.show({ snapshot: { session, ...empty, seq: session.seq }, history: [], behind: [], held: false });
   }
 
   /** Shows a session as soon as there is a daemon to read it from (`again`). */
@@ -131,19 +136,25 @@ export class ShownSession implements Disposable {
     this.parts.post({ type: "session", shown: null });
   }
 
-  /** The daemon is another one: catches up, from where this was, with nothing lost and nothing twice. */
-  async again(): Promise<void> {
+  /**
+   * The daemon is another one: catches up, from where this was, with nothing lost and nothing twice.
+   *
+   * @param hasGap events of this daemon never came: the last one's number does not tell from where on
+   */
+  async again(hasGap = false): Promise<void> {
     const current = this.current;
     if (current === null || current.reading) return;
     const number = this.number;
     current.reading = true;
     this.flush();
     try {
-      if (!current.held && !current.untold) {
+      if (!hasGap && !current.held && !current.untold) {
         const afterSeq = this.parts.events.seq(current.id);
         const result = await this.attach(current.id, afterSeq);
         if (number !== this.number) return;
-        if (result.kind === "replay" && result.partial === undefined) {
+        // What happened while this was asked was not told.
+        const isQuiet = this.parts.events.seq(current.id) === afterSeq;
+        if (result.kind === "replay" && result.partial === undefined && isQuiet) {
           current.reading = false;
           for (const event of result.events ?? []) this.parts.events.take(event as unknown as EventNotification);
           return;
@@ -183,7 +194,15 @@ export class ShownSession implements Disposable {
   private take(event: EventNotification): void {
     const { current } = this;
     if (current === null || current.reading || current.untold) return;
-    if (event.sessionId !== current.id && this.parts.events.parentOf(event.sessionId) !== current.id) return;
+    if (this.isOf(current.id, event)) this.push(event);
+  }
+
+  /** Whether something happened in a session, or in a sub-agent of it that runs. */
+  private isOf(id: string, { sessionId }: EventNotification): boolean {
+    return sessionId === id || this.parts.events.parentOf(sessionId) === id;
+  }
+
+  private push(event: EventNotification): void {
     this.batch.push(event);
     this.timer ??= setTimeout(() => this.flush(), BATCH_MS);
   }
@@ -198,22 +217,27 @@ export class ShownSession implements Disposable {
 
   /** A session as it is now, to be followed; one that another process holds as it can be read. `page`: its last messages. */
   private async read(sessionId: string, page: Promise<SessionGetResult> = this.get(sessionId)): Promise<Read> {
-    const meanwhile: EventNotification[] = [];
-    const listening = this.parts.client.onNotification<EventNotification>("agentd/event", (event) => {
-      if (event.sessionId === sessionId && event.seq !== undefined) meanwhile.push(event);
-    });
+    const [meanwhile, behind]: [EventNotification[], EventNotification[]] = [[], []];
+    let isBehind = false;
+    const listening = [
+      this.parts.client.onNotification<EventNotification>("agentd/event", (event) => {
+        if (event.sessionId === sessionId && event.seq !== undefined) meanwhile.push(event);
+      }),
+      this.parts.events.on((event) => void (isBehind && this.isOf(sessionId, event) && behind.push(event))),
+    ];
     try {
       const { seq } = await page;
       // At once: the second is answered as the first is on its way.
       const told = this.history(sessionId, seq);
-      const [before, { snapshot }] = await Promise.all([told, this.attach(sessionId, SNAPSHOT)]);
+      const whole = this.attach(sessionId, SNAPSHOT).then((answer) => ((isBehind = true), answer));
+      const [before, { snapshot }] = await Promise.all([told, whole]);
       if (snapshot === undefined) throw new HostError("agentd did not tell the session.", { kind: "internal" });
-      return { snapshot, history: joined(before, meanwhile, snapshot.seq), held: false };
+      return { snapshot, history: joined(before, meanwhile, snapshot.seq), behind, held: false };
     } catch (error) {
       if (toCallError(error).kind !== "sessionLocked") throw error;
-      return { snapshot: await this.get(sessionId), history: [], held: true };
+      return { snapshot: await this.get(sessionId), history: [], behind: [], held: true };
     } finally {
-      listening.dispose();
+      for (const each of listening) each.dispose();
     }
   }
 
@@ -227,11 +251,13 @@ export class ShownSession implements Disposable {
   }
 
   /** Between a snapshot and what follows it nothing is awaited: what is sent next comes behind it. */
-  private show({ snapshot, history, held }: Read): Shown {
+  private show({ snapshot, history, behind, held }: Read): Shown {
     const id = snapshot.session.sessionId;
     this.change({ id, held, reading: false, untold: false });
-    this.parts.events.known(id, snapshot.seq);
-    for (const introduced of this.parts.events.introductions(id)) this.take(introduced);
+    const { events } = this.parts;
+    events.known(id, Math.max(snapshot.seq, ...behind.flatMap(({ sessionId, seq }) => (sessionId === id ? (seq ?? []) : []))));
+    for (const introduced of events.introductions(id)) if (!behind.includes(introduced)) this.push(introduced);
+    for (const event of behind) this.push(event);
     if (held) this.waitForHeld(snapshot.session, this.number, 1);
     return { snapshot, ...(history.length > 0 ? { history } : {}), changes: this.parts.changes(snapshot) };
   }

@@ -10,12 +10,13 @@ const MAX_AGE_MS = 90 * 24 * 60 * 60 * 1000;
 /**
  * The folder, which may not be there yet. VS Code's own for a workspace (`storageUri`) is another one for each window
  * on it, and its memento is known to other windows only when they are opened again.
- *
- * @param nowhere for a window without a folder
  */
-export function sharedStorage(context: vscode.ExtensionContext, nowhere: vscode.Uri): string {
-  const place = vscode.workspace.workspaceFile ?? vscode.workspace.workspaceFolders?.[0]?.uri;
-  if (place === undefined) return nowhere.fsPath;
+export function sharedStorage(context: vscode.ExtensionContext): string {
+  const { workspaceFile, workspaceFolders } = vscode.workspace;
+  // A workspace without a name is one for itself each time: what a second window on a folder is, or a second folder makes.
+  const place = workspaceFile?.scheme === "untitled" ? workspaceFolders?.[0]?.uri : (workspaceFile ?? workspaceFolders?.[0]?.uri);
+  // Beside the folder that sessions without one work in: there it would be the agent's to read, and to change.
+  if (place === undefined) return path.join(all(context), "no-folder");
   return path.join(all(context), createHash("sha256").update(place.toString()).digest("hex").slice(0, 32));
 }
 

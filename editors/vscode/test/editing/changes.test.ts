@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
@@ -51,6 +51,35 @@ test("what a session of an earlier process changed is known from its events, in 
   await changes.catchUp("s");
   expect(asked.filter(([method]) => method === "agentd/session/attach").map(([, params]) => params))
     .toEqual([{ sessionId: "s", afterSeq: 0 }, { sessionId: "s", afterSeq: 2 }]);
+});
+
+test("what happens before the rest of a session is known counts once", async () => {
+  const edit = (seq: number) => ({
+    sessionId: "s", seq, promptId: "q", time: "", event: { type: "tool_execution_end", result: { details: { type: "edit", files: [{ uri: URI, action: "changed", additions: 3, deletions: 0 }] } } },
+  });
+  const begun = { sessionId: "s", seq: 3, promptId: "q", event: { type: "agent_start" } };
+  const elsewhere = { ...answers };
+  const { asked, changes } = changesWith(elsewhere);
+  await changes.catchUp("s");
+  const missed: unknown[] = [];
+  changes.onMissed(({ seq }) => missed.push(seq));
+  changes.note(edit(5) as never);
+  elsewhere["agentd/session/attach"] = { kind: "replay", events: [begun, edit(4), edit(5)] as never };
+  await changes.catchUp("s");
+  expect(changes.of("s").find(({ promptId }) => promptId === "q")).toMatchObject({ additions: 6 });
+  expect(missed).toEqual([3, 4]);
+  await changes.catchUp("s");
+  expect(asked.at(-1)).toEqual(["agentd/session/attach", { sessionId: "s", afterSeq: 5 }]);
+});
+
+test("what was decided is kept again once its file could not be read", async () => {
+  const file = join(folder, `${files + 1}.json`);
+  writeFileSync(file, "");
+  const { changes } = changesWith(answers);
+  await changes.catchUp("s");
+  changes.accept({ sessionId: "s", promptId: "p", uri: URI });
+  await changes.keep();
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject([{ sessionId: "s", changes: [{ uri: URI, state: "accepted" }] }]);
 });
 
 test("what the session did elsewhere meanwhile is asked for, and what was said of the rest stands", async () => {

@@ -82,3 +82,15 @@ test("what was not told is asked for again, and what was told never", async () =
   expect(await originals.text(place)).toBe("before");
   expect(asked).toBe(2);
 });
+
+test("what files were is asked for once, and of many only the last are remembered", async () => {
+  const asked: string[] = [];
+  const originals = new Originals({ request: async (_: string, { uri }: { uri: string }) => (asked.push(uri), { text: uri }) } as never);
+  const text = (name: number) => originals.text({ sessionId: "s", promptId: "p", uri: `file:///w/${name}.txt` });
+  for (const name of [...Array(60).keys()]) await text(name);
+  for (const name of [11, 59, 11]) expect(await text(name)).toBe(`file:///w/${name}.txt`);
+  expect(asked.length).toBe(60);
+  await text(0);
+  await text(11);
+  expect(asked.slice(60)).toEqual(["file:///w/0.txt"]);
+});

@@ -9,6 +9,7 @@ vi.mock("vscode", () => import("./vscode"));
 afterEach(() => {
   vi.restoreAllMocks();
   workspace.textDocuments.splice(0);
+  workspace.notebookDocuments.splice(0);
 });
 
 function dirty(uri: string, saving: () => Promise<boolean>): Document {
@@ -38,6 +39,14 @@ describe("saving for a command", () => {
       ],
     });
     for (const each of [refused, broken, untitled]) expect([each.getText(), each.isDirty]).toEqual(["typed\n", true]);
+  });
+
+  test("a notebook that is open as text as well is saved", async () => {
+    const notebook = dirty("file:///w/n.ipynb", async () => true);
+    workspace.notebookDocuments.push(...workspace.textDocuments.splice(0));
+    new Document("file:///w/n.ipynb", "text\n");
+    await save({ uris: ["file:///w/n.ipynb"] }, within(new CancellationTokenSource().token));
+    expect(notebook.isDirty).toBe(false);
   });
 
   test("once it is cancelled it answers so at once, and saves nothing more", async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -22,10 +22,10 @@ beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "windows-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** The store of a window on the workspace. */
-async function opened(): Promise<{ store: TrackStore; heard: string[]; log: string[] }> {
+async function opened(at = folder): Promise<{ store: TrackStore; heard: string[]; log: string[] }> {
   const heard: string[] = [];
   const log: string[] = [];
-  const store = new TrackStore(folder, (line) => log.push(line), (uri) => heard.push(uri));
+  const store = new TrackStore(at, (line) => log.push(line), (uri) => heard.push(uri));
   await store.loaded;
   return { store, heard, log };
 }
@@ -106,16 +106,77 @@ describe("two windows on one workspace", () => {
     expect(offered((await opened()).store.get(KEPT.uri))).toEqual([3, 5]);
   });
 
+  test("write anew what a power cut left empty, and the files behind it", async () => {
+    const { store, log } = await opened();
+    const uris = [KEPT.uri, "file:///w/b.txt"];
+    for (const uri of uris) store.put({ ...KEPT, uri });
+    await store.keep();
+    for (const name of readdirSync(folder)) writeFileSync(join(folder, name), "");
+    for (const uri of uris) store.put({ ...KEPT, uri, base: "other\n" });
+    await store.keep();
+    expect((await opened()).store.all().map(({ uri, base }) => [uri, base]).sort()).toEqual(uris.map((uri) => [uri, "other\n"]));
+    expect(log).toEqual([]);
+  });
+
+  test("write later what could not be written", async () => {
+    const inTheWay = join(folder, "file");
+    writeFileSync(inTheWay, "");
+    const { store, log } = await opened(join(inTheWay, "review"));
+    store.put(KEPT);
+    await store.keep();
+    expect(log.length).toBe(1);
+    rmSync(inTheWay);
+    await store.keep();
+    expect((await opened(join(inTheWay, "review"))).store.get(KEPT.uri)).toEqual(KEPT);
+  });
+
   test("write one after the other", async () => {
-    let [inside, most] = [0, 0];
-    await Promise.all(Array.from({ length: 8 }, () => alone(join(folder, "lock"), async () => {
-      most = Math.max(most, ++inside);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-      inside--;
-    })));
-    expect(most).toBe(1);
+    expect(await mostAtOnce(8)).toBe(1);
+  });
+
+  test("write one after the other also where all of them find a lock that was left", async () => {
+    const lock = join(folder, "lock");
+    for (let round = 0; round < 20; round++) {
+      writeFileSync(lock, "");
+      utimesSync(lock, new Date(0), new Date(0));
+      expect(await mostAtOnce(6)).toBe(1);
+    }
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("leave the lock to who has it by then", async () => {
+    const lock = join(folder, "lock");
+    const slow = held(lock);
+    await slow.inside;
+    const next = held(lock);
+    utimesSync(lock, new Date(0), new Date(0)); // the machine has slept
+    await next.inside;
+    await slow.ends();
+    expect(existsSync(lock)).toBe(true);
+    await next.ends();
+    expect(existsSync(lock)).toBe(false);
   });
 });
+
+/** How many of several works under one lock are at it at once, at most. */
+async function mostAtOnce(count: number): Promise<number> {
+  let [inside, most] = [0, 0];
+  await Promise.all(Array.from({ length: count }, () => alone(join(folder, "lock"), async () => {
+    most = Math.max(most, ++inside);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    inside--;
+  })));
+  return most;
+}
+
+/** A work under a lock that goes on until it is told to end. */
+function held(lock: string): { inside: Promise<void>; ends(): Promise<void> } {
+  let [begun, over] = [(): void => undefined, (): void => undefined];
+  const inside = new Promise<void>((resolve) => (begun = resolve));
+  const ended = new Promise<void>((resolve) => (over = resolve));
+  const all = alone(lock, () => (begun(), ended));
+  return { inside, ends: () => (over(), all) };
+}
 
 describe("what was decided of files in two windows", () => {
   const record = (states: Record<string, "open" | "accepted" | "reverted">, more: Partial<SessionRecord> = {}): SessionRecord => ({
@@ -137,6 +198,15 @@ describe("what was decided of files in two windows", () => {
     const names = (records: SessionRecord[]) => records.map(({ sessionId }) => sessionId).sort();
     expect(names(mergedRecords([s!], [s!, t!], [s!, u!]))).toEqual(["s", "t", "u"]);
     expect(names(mergedRecords([s!, t!], [s!], [s!, t!, u!]))).toEqual(["s", "u"]);
+  });
+
+  test("is not of a session that was forgotten in the other one, unless that had no room or more happened here", () => {
+    const [s, t] = ["s", "t"].map((sessionId) => record({ a: "open" }, { sessionId }));
+    const names = (records: SessionRecord[]) => records.map(({ sessionId }) => sessionId).sort();
+    expect(names(mergedRecords([s!, t!], [s!, t!], [s!]))).toEqual(["s"]);
+    expect(names(mergedRecords([s!, t!], [s!, t!], [s!], true))).toEqual(["s", "t"]);
+    expect(names(mergedRecords([s!, t!], [s!, record({ a: "open", b: "open" }, { sessionId: "t" })], [s!]))).toEqual(["s", "t"]);
+    expect(names(mergedRecords([s!], [s!, t!], [s!]))).toEqual(["s", "t"]);
   });
 
   test("no word of either is lost, in whatever they differ", () => {

@@ -152,13 +152,61 @@ test("where a new daemon cannot replay, the session is told whole", async () => 
   expect(posted).toMatchObject([{ type: "session", shown: { snapshot: { seq: 9 } } }]);
 });
 
-test("events that are missing lead to a reading anew", async () => {
+test("events that are missing lead to a reading anew, after which nothing is", async () => {
   const opening = shown.open("s");
   await readOf("s", 5);
   await opening;
   daemon.event("s", 8, notice("8"));
+  await readOf("s", 8);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(posted).toMatchObject([{ type: "session", shown: { snapshot: { seq: 8 } } }]);
+  daemon.event("s", 9, notice("9"));
+  vi.advanceTimersByTime(16);
+  expect(shownEvents()).toEqual([9]);
+});
+
+test("what happens behind the snapshot while the history is still on its way is told", async () => {
+  const opening = shown.open("s");
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 5));
+  const history = await daemon.next("agentd/session/attach");
+  (await daemon.next("agentd/session/attach")).answer({ kind: "snapshot", snapshot: snapshot("s", 5), seq: 5 });
+  await Promise.resolve();
+  daemon.event("s", 6, notice("6"));
+  daemon.event("child", 1, { type: "session_changed", session: { sessionId: "child", parent: { sessionId: "s", toolCallId: "c" } } });
+  daemon.event("other", 1, notice("elsewhere"));
+  history.answer({ kind: "replay", events: [note("s", 5), note("s", 6)], seq: 6 });
+  expect((await opening).snapshot.seq).toBe(5);
+  daemon.event("s", 7, notice("7"));
+  vi.advanceTimersByTime(16);
+  const events = posted.flatMap((each) => (each.type === "events" ? each.events : []));
+  expect(events.map((event) => [event.sessionId, event.seq])).toEqual([["s", 6], ["child", 1], ["s", 7]]);
+});
+
+test("what happens while a new daemon is asked for the rest is told", async () => {
+  const opening = shown.open("s");
+  await readOf("s", 5);
+  await opening;
+  const again = shown.again();
   const attach = await daemon.next("agentd/session/attach");
-  expect(attach.method).toBe("agentd/session/attach");
+  daemon.event("s", 6, notice("6"));
+  attach.answer({ kind: "replay", events: [note("s", 6)], seq: 6 });
+  await readOf("s", 6);
+  await again;
+  expect(posted).toMatchObject([{ type: "session", shown: { snapshot: { seq: 6 } } }]);
+});
+
+test("a session of which only the last page could be read is followed from there", async () => {
+  const opening = shown.open("s");
+  (await daemon.next("agentd/session/get")).answer(snapshot("s", 5));
+  const asked = [await daemon.next("agentd/session/attach"), await daemon.next("agentd/session/attach")];
+  await vi.advanceTimersByTimeAsync(60);
+  await opening;
+  for (const each of asked) each.fail(Object.assign(new Error("The journal cannot be read."), { data: { kind: "storage" } }));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(told).toEqual(["The journal cannot be read."]);
+  daemon.event("s", 6, notice("6"));
+  vi.advanceTimersByTime(16);
+  expect(shownEvents()).toEqual([6]);
 });
 
 test("a session that another process holds is shown as it can be read", async () => {

@@ -94,6 +94,20 @@ describe.each(recordings)("a session as it was recorded: $name", { timeout: 60_0
     }
   });
 
+  test("pages that were read of a session stay when its last page is told again, with the results that come in it", () => {
+    const whole = shown(it.snapshot);
+    const { messages } = it.snapshot;
+    for (let from = 0; from < messages.length; from++) {
+      const page = { ...it.snapshot, messages: messages.slice(from), hasMore: from > 0 };
+      for (const before of [whole, shown({ ...it.snapshot, messages: messages.slice(0, from + 1), pending: [] })]) {
+        const again = viewOf({ snapshot: page, changes: [] }, before);
+        if (messages[from]!.role !== "tool_result") expect([again.entries, again.hasMore, again.loose]).toEqual([whole.entries, false, []]);
+        const other = { ...page, session: { ...page.session, sessionId: "other" } };
+        expect(viewOf({ snapshot: other, changes: [] }, before).entries).toEqual(shown(page).entries);
+      }
+    }
+  });
+
   test("pages of earlier messages, put before, give the whole", () => {
     for (const size of [1, 2, 3, 5]) {
       const { messages } = it.snapshot;

@@ -5,7 +5,7 @@ import type { Change, Params, Result } from "../../shared/messages";
 import type { AttachResult, EventNotification, SessionDiffResult, SessionRewindResult } from "../../shared/wire";
 import type { Wire } from "../daemon";
 import { after, counted, emptyRecord, firstOpen, mergedRecords, moved, openPrompts, placeOf, reopened, said, settled, withSeq, withWords, type SessionRecord } from "./record";
-import { alone, replace, written } from "./sharedFile";
+import { alone, readable, replace } from "./sharedFile";
 import { keyOf } from "./uris";
 
 const MAX_SESSIONS = 30;
@@ -20,6 +20,8 @@ export class Changes implements vscode.Disposable {
   private readonly missed = new vscode.EventEmitter<EventNotification>();
   /** The prompt that runs in a session: what a sub-agent changes belongs to its parent's. */
   private readonly running = new Map<string, string>();
+  /** By session the numbers of events that are in its record though one before them is not. */
+  private readonly ahead = new Map<string, Set<number>>();
   private timer: NodeJS.Timeout | undefined;
   /** What stood in the file when it was last read or written here. */
   private before: SessionRecord[];
@@ -62,6 +64,8 @@ export class Changes implements vscode.Disposable {
     if (event.type === "agent_start" && promptId) this.running.set(sessionId, promptId);
     if (event.type === "session_changed" && notification.seq === 1) this.whole.add(sessionId);
     this.update(sessionId, (record) => withSeq(after(record, notification), notification.seq));
+    const [{ seq }, known] = [notification, this.records.get(sessionId)?.seq];
+    if (seq !== undefined && known !== undefined && seq > known) this.ahead.set(sessionId, (this.ahead.get(sessionId) ?? new Set()).add(seq));
     if (event.type === "files_changed" && promptId) void this.count(sessionId, promptId);
   }
 
@@ -127,10 +131,14 @@ export class Changes implements vscode.Disposable {
     const events = (attached.events ?? []) as unknown as EventNotification[];
     const last = events.at(-1)?.seq;
     if (known?.seq !== undefined) {
-      for (const event of events.filter(({ seq }) => seq === undefined || seq > (this.records.get(sessionId)?.seq ?? 0))) {
+      const isNews = ({ seq }: EventNotification) =>
+        seq === undefined || (seq > (this.records.get(sessionId)?.seq ?? 0) && this.ahead.get(sessionId)?.has(seq) !== true);
+      for (const event of events.filter(isNews)) {
         this.note(event);
         this.missed.fire(event);
       }
+      this.ahead.delete(sessionId);
+      this.update(sessionId, (record) => withSeq(record, Math.max(record.seq ?? 0, last ?? 0), true));
       return;
     }
     const replayed = withSeq(events.reduce(after, emptyRecord(sessionId)), last, true);
@@ -141,6 +149,7 @@ export class Changes implements vscode.Disposable {
   }
 
   forget(sessionId: string): void {
+    this.ahead.delete(sessionId);
     if (!this.records.delete(sessionId)) return;
     this.soon();
     this.changed.fire(sessionId);
@@ -229,10 +238,10 @@ export class Changes implements vscode.Disposable {
   }
 
   private async takeOver(): Promise<void> {
-    const theirs = await written(this.file);
+    const theirs = await readable(this.file);
     if (!areRecords(theirs) || JSON.stringify(theirs) === JSON.stringify(this.before)) return;
     const mine = [...this.records.values()];
-    const both = mergedRecords(this.before, mine, theirs);
+    const both = mergedRecords(this.before, mine, theirs, theirs.length >= MAX_SESSIONS);
     this.before = theirs;
     this.records.clear();
     for (const each of both) this.records.set(each.sessionId, each);

@@ -10,6 +10,8 @@ export const PREVIEW = "agentd-preview";
 
 const EMPTY = "empty";
 const MAX_PREVIEWS = 20;
+/** So many texts are remembered: a window may be open for weeks. */
+const MAX_ORIGINALS = 50;
 
 interface Place {
   sessionId: string;
@@ -33,15 +35,16 @@ export class Originals implements vscode.TextDocumentContentProvider {
 
   constructor(private readonly client: Wire) {}
 
-  /** What a file was before a prompt; null where it was not there. It never changes, so it is asked for once. */
+  /** What a file was before a prompt; null where it was not there. It never changes, so it is not asked for each time. */
   text(place: Place): Promise<string | null> {
     const key = JSON.stringify([place.sessionId, place.promptId, place.uri]);
-    let text = this.texts.get(key);
-    if (!text) {
-      text = this.client.request<SessionOriginalResult>("agentd/session/original", place).then((it) => it.text);
-      this.texts.set(key, text);
-      text.catch(() => this.texts.delete(key));
-    }
+    const known = this.texts.get(key);
+    this.texts.delete(key); // what was asked for last stands last
+    const text = known ?? this.client.request<SessionOriginalResult>("agentd/session/original", place).then((it) => it.text);
+    this.texts.set(key, text);
+    const [oldest] = this.texts.keys();
+    if (this.texts.size > MAX_ORIGINALS && oldest !== undefined) this.texts.delete(oldest);
+    if (!known) text.catch(() => this.texts.delete(key));
     return text;
   }
 

@@ -157,20 +157,27 @@ export function withWords(record: SessionRecord, other: SessionRecord | undefine
 /**
  * What two windows know, put together: by session, what one of them has changed since `before`, which both knew.
  * The latest stand last.
+ *
+ * @param isFull the other one may have left sessions out, for which it had no room; else it has forgotten them
  */
-export function mergedRecords(before: SessionRecord[], mine: SessionRecord[], theirs: SessionRecord[]): SessionRecord[] {
+export function mergedRecords(before: SessionRecord[], mine: SessionRecord[], theirs: SessionRecord[], isFull = false): SessionRecord[] {
   const of = (records: SessionRecord[]) => new Map(records.map((each) => [each.sessionId, each]));
   const [old, here, there] = [of(before), of(mine), of(theirs)];
-  // What the other one lacks it may have had no room for; what is gone here was taken out.
+  // What is gone here was taken out, and so was what is gone there, unless more has happened to it here.
   const news = theirs.filter(({ sessionId }) => !here.has(sessionId) && !old.has(sessionId));
-  return [...news, ...mine].map((each) => {
+  const isForgotten = (each: SessionRecord) => !isFull && !there.has(each.sessionId) && isSame(old.get(each.sessionId), each);
+  return [...news, ...mine.filter((each) => !isForgotten(each))].map((each) => {
     const [one, other] = [here.get(each.sessionId), there.get(each.sessionId)];
     return one && other ? mergedRecord(old.get(each.sessionId), one, other) : each;
   });
 }
 
+function isSame(one: SessionRecord | undefined, other: SessionRecord): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
 function mergedRecord(before: SessionRecord | undefined, mine: SessionRecord, theirs: SessionRecord): SessionRecord {
-  if (JSON.stringify(before) === JSON.stringify(theirs)) return mine;
+  if (isSame(before, theirs)) return mine;
   const nameOf = (each: Kept) => `${each.promptId} ${each.uri}`;
   const of = (record: SessionRecord | undefined) => new Map((record?.changes ?? []).map((each) => [nameOf(each), each]));
   const [old, here, there] = [of(before), of(mine), of(theirs)];

@@ -42,7 +42,8 @@ export async function save({ uris }: DocumentSaveParams, token: vscode.Cancellat
     for (const uri of uris) {
       if (token.isCancellationRequested) throw new vscode.CancellationError();
       const { textDocuments, notebookDocuments } = vscode.workspace;
-      const document = [...textDocuments, ...notebookDocuments].find((each) => each.uri.toString() === keyOf(uri));
+      const all = [...textDocuments, ...notebookDocuments].filter((each) => each.uri.toString() === keyOf(uri));
+      const document = all.find((each) => each.isDirty) ?? all[0]; // a notebook may be open as text, too
       const reason = document ? await Promise.race([failure(document, token), cancelled.happened]) : undefined;
       if (reason) failed.push({ uri, reason });
       else saved.push(uri);

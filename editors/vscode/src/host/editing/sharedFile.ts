@@ -1,5 +1,6 @@
 /** Files that several windows write: one at a time, each time with what the others have written since. */
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import * as path from "node:path";
 
 /** A lock that is older was left by a window that ended while it wrote: that takes milliseconds. */
@@ -13,25 +14,46 @@ export async function ageOf(file: string): Promise<number> {
 
 /** Does `work` while no other window does anything under the same lock; the folder of the lock is made. */
 export async function alone<R>(lock: string, work: () => Promise<R>): Promise<R> {
+  const own = randomUUID();
   await mkdir(path.dirname(lock), { recursive: true, mode: 0o700 });
-  while (!(await isTaken(lock))) {
-    if ((await ageOf(lock)) > STALE_MS) await rm(lock, { force: true });
-    else await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  while (!(await isTaken(lock, own))) {
+    if ((await ageOf(lock)) > STALE_MS && (await isRemoved(lock))) continue;
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
   try {
     return await work();
   } finally {
-    await rm(lock, { force: true });
+    // Another window has it where this one took too long: the machine slept.
+    if ((await readFile(lock, "utf8").catch(() => "")) === own) await rm(lock, { force: true });
   }
 }
 
-async function isTaken(lock: string): Promise<boolean> {
+async function isTaken(lock: string, own: string): Promise<boolean> {
   try {
-    await (await open(lock, "wx", 0o600)).close();
+    await writeFile(lock, own, { flag: "wx", mode: 0o600 });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw error;
+  }
+}
+
+/**
+ * Whether a lock that was left is gone by this window's doing. One at a time looks once more and removes it: of two
+ * that find it old, the later one would remove what the other one has taken by then.
+ */
+async function isRemoved(lock: string): Promise<boolean> {
+  const removing = `${lock}.removing`;
+  if (!(await isTaken(removing, ""))) {
+    if ((await ageOf(removing)) > STALE_MS) await rm(removing, { force: true });
+    return false;
+  }
+  try {
+    if ((await ageOf(lock)) <= STALE_MS) return false;
+    await rm(lock, { force: true });
+    return true;
+  } finally {
+    await rm(removing, { force: true });
   }
 }
 
@@ -52,4 +74,12 @@ export async function written(file: string): Promise<unknown> {
     throw error;
   }
   return JSON.parse(text) as unknown;
+}
+
+/** The same, but of what is no JSON undefined as well: after a power cut a file may be empty, and is to be written anew. */
+export function readable(file: string): Promise<unknown> {
+  return written(file).catch((error: unknown) => {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  });
 }

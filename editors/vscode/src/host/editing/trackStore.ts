@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readdir, rm, stat } from "node:fs/promises";
 import * as path from "node:path";
 import { accepted, type Accepted, type Track } from "./attribution";
-import { ageOf, alone, replace, written } from "./sharedFile";
+import { ageOf, alone, readable, replace, written } from "./sharedFile";
 
 /** What is kept of a file. */
 export interface Kept extends Track {
@@ -145,20 +145,23 @@ export class TrackStore {
     this.timer ??= setTimeout(() => void this.keep(), KEEP_DELAY_MS);
   }
 
-  private write(uris: string[]): Promise<void> {
-    if (uris.length === 0) return Promise.resolve();
-    return this.told("is not kept", () => alone(path.join(this.folder, "lock"), async () => {
+  private async write(uris: string[]): Promise<void> {
+    const left = new Set(uris);
+    if (left.size === 0) return;
+    await this.told("is not kept", () => alone(path.join(this.folder, "lock"), async () => {
       for (const uri of uris) {
         await this.catchUp(uri);
         const [track, file] = [this.tracks.get(uri), this.fileOf(uri)];
         if (!track || !isKept(track)) {
           await rm(file, { force: true });
-          continue;
+        } else {
+          await replace(file, JSON.stringify(track));
+          this.stamps.set(uri, (await stampOf(file)) ?? "");
         }
-        await replace(file, JSON.stringify(track));
-        this.stamps.set(uri, (await stampOf(file)) ?? "");
+        left.delete(uri);
       }
     }));
+    for (const uri of left) this.stale.add(uri); // it goes with what changes next, or when the window is closed
   }
 
   /** Reads what another window has written of a file since this one did. */
@@ -166,7 +169,7 @@ export class TrackStore {
     const file = this.fileOf(uri);
     const stamp = await stampOf(file);
     if (stamp === undefined || stamp === this.stamps.get(uri)) return;
-    const theirs = await written(file);
+    const theirs = await readable(file);
     this.stamps.set(uri, stamp);
     const mine = this.tracks.get(uri); // as it is now: from here on nothing is awaited
     if (!mine || !isKept(theirs)) return;

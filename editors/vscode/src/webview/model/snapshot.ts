@@ -3,12 +3,15 @@ import type { Shown } from "../../shared/messages";
 import type { EventNotification, Partial as LivePart, SessionGetResult } from "../../shared/wire";
 import { emptyView } from "./empty";
 import { entriesOf, isMessage } from "./entries";
-import { grown, withTool } from "./messages";
+import { grown, withResult, withTool } from "./messages";
 import { apply } from "./reduce";
-import { asked } from "./tools";
-import type { AssistantEntry, SessionView } from "./view";
+import { asked, resulted } from "./tools";
+import type { AssistantEntry, Entry, SessionView } from "./view";
 
-/** `before`: what was shown until now; the sub-agents in it go on where it is the same session. */
+/**
+ * `before`: what was shown until now. Where it is the same session the sub-agents in it go on, and so do the pages that
+ * the user had read of it.
+ */
 export function viewOf({ snapshot, history }: Shown, before: SessionView | null): SessionView {
   const past = fold(snapshot, history ?? []);
   const known = new Set(past.entries.map((entry) => entry.id));
@@ -23,7 +26,22 @@ export function viewOf({ snapshot, history }: Shown, before: SessionView | null)
     run: snapshot.session.state === "idle" ? null : past.run,
     children: same?.children ?? {},
   };
-  return withPending(withPartial(view, snapshot.partial));
+  return withPending(withPartial(same ? withEarlier(view, same) : view, snapshot.partial));
+}
+
+/** With what was shown in front of the first message that is here. */
+function withEarlier(view: SessionView, before: SessionView): SessionView {
+  const known = new Set(view.entries.map((entry) => entry.id));
+  const at = before.entries.findIndex((entry) => entry.id === view.oldest);
+  let entries: readonly Entry[] = before.entries.slice(0, Math.max(at, 0)).filter((entry) => !known.has(entry.id));
+  if (!entries.some(isMessage)) return view;
+  const loose = view.loose.filter((result) => {
+    const filed = withResult(entries, result, resulted);
+    entries = filed ?? entries;
+    return filed === undefined;
+  });
+  const { hasMore, oldest } = before;
+  return { ...view, entries: [...entries, ...view.entries], loose: [...before.loose, ...loose], hasMore, oldest };
 }
 
 /** With sub-agents as they were read. One of which all that was read is known already stays as it is. */
