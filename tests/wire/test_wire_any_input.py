@@ -45,6 +45,7 @@ METHODS = [
     "agentd/trust/didChange",
     "agentd/diagnostics/publish",
     "agentd/focus",
+    "agentd/document/unsaved",
     "$/cancelRequest",
     "",
 ]
