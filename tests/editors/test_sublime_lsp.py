@@ -321,7 +321,7 @@ def test_an_edit_for_an_older_text_is_refused_though_it_was_not_told_of_yet(
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
         screen.do("write", "x")
-        time.sleep(0.1)
+        time.sleep(0.1)  # the pace of a user's keys: what is tested is what comes between two of them
     screen.said("I read again")
     assert "was changed by the user at the same moment" in last_asked(screen)
     screen.do("visit", str(screen.file))
@@ -338,10 +338,10 @@ def test_an_edit_is_known_to_be_made_though_the_user_types_on(sublime: Callable[
     screen.shows("cat gate")
     gate.write_text("open")
     screen.wait("the edit is made", lambda: "THREE" in screen.screen["text"])
-    end = time.monotonic() + 3
+    end = time.monotonic() + 3  # longer than agentd waits for an editor that is not known to be silent
     while time.monotonic() < end:
         screen.do("write", "x")
-        time.sleep(0.1)
+        time.sleep(0.1)  # the pace of a user's keys, within the 300 ms
     screen.said("It is done.")
     assert "Edited a.txt" in last_asked(screen)
 

@@ -264,7 +264,7 @@ class View:
     def erase_status(self, key: str) -> None:
         self.status.pop(key, None)
 
-    def add_regions(  # noqa: PLR0917
+    def add_regions(  # noqa: PLR0917 - as Sublime Text has them
         self,
         key: str,
         regions: list[Region],
