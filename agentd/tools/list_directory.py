@@ -11,7 +11,7 @@ from agentd.tools.targets import argument, clipped, describe, in_thread, locate,
 from agentd.workspace.beneath import directory
 from agentd.workspace.files import os_error
 from agentd.workspace.paths import Place, WorkspaceError, shown
-from agentd.workspace.write_notes import is_temporary
+from agentd.workspace.temporaries import is_temporary
 
 _MAX_ENTRIES = 1_000
 _RESERVE = 200  # bytes for the word on what was cut

@@ -7,14 +7,14 @@ links are never followed. Hidden files are looked at like any other.
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from agentd.workspace.beneath import open_directory
 from agentd.workspace.globs import Glob
 from agentd.workspace.ignore_rules import Parts, Rules, are_ignored_by
-from agentd.workspace.write_notes import is_temporary
+from agentd.workspace.temporaries import is_temporary
 
 _MAX_RULES_BYTES = 1024 * 1024
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -43,16 +43,13 @@ class Entries(NamedTuple):
     links: list[str]
 
 
-class _Open(NamedTuple):
-    """A folder on the way: the rules in it, whether the judge is to be believed, and what is still to come.
+class Folder(NamedTuple):
+    """A folder that is looked at; the rules in force in it, the deepest first, and whether all are plain."""
 
-    That is names, whether it is a folder, and whether it is judged already.
-    """
-
-    folder: Parts
+    parts: Parts
+    entries: Entries
     rules: tuple[Rules, ...]
     is_plain: bool
-    rest: Iterator[tuple[str, bool, bool]]
 
 
 @dataclass
@@ -61,6 +58,7 @@ class Walk:
 
     root_fd: int
     unreadable: int = field(default=0, init=False)
+    _ahead: dict[Parts, Folder | None] = field(default_factory=dict, init=False)
 
     def files(
         self,
@@ -75,62 +73,74 @@ class Walk:
         anew. Raises OSError for `base` itself.
         """
         # A stack rather than recursion: a tree may be deeper than Python's stack.
-        pending = [self._opened(base, self.rules_above(base), True, self._entries(base), glob, judge)]
+        top = self._top(base, may_be_plain=judge is not None)
+        pending = [(top, _rest(top, glob, judge))]
         while pending:
-            folder, rules, is_plain, rest = pending[-1]
+            folder, rest = pending[-1]
             for name, is_directory, is_judged in rest:
-                parts = (*folder, name)
                 if is_directory:
                     look()
-                    if name == ".git" or are_ignored_by(rules, parts, True):
-                        self.passed_over(parts)
-                    elif below := self._listed(parts):
-                        pending.append(self._opened(parts, rules, is_plain, below, glob, judge))
+                    if below := self._entered(folder, name):
+                        pending.append((below, _rest(below, glob, judge)))
                         break
-                elif name == ".git":
+                    continue
+                parts = (*folder.parts, name)
+                if name == ".git":
                     self.passed_over(parts)
                 elif glob.matches(parts):
-                    if not is_judged and are_ignored_by(rules, parts, False):
+                    if not is_judged and are_ignored_by(folder.rules, parts, False):
                         self.passed_over(parts)
                     else:
                         yield parts
             else:
                 pending.pop()
 
+    def look_ahead(self, base: Parts) -> Iterator[None]:
+        """Look into a folder a step, for `files`, which then has no need to. Raises OSError for `base`."""
+        pending = [self._top(base, may_be_plain=True)]
+        self._ahead[base] = pending[0]
+        while pending:
+            folder = pending.pop()
+            entered = []
+            for name in sorted(folder.entries.folders):
+                below = self._ahead[*folder.parts, name] = self._entered(folder, name)
+                if below is not None:
+                    entered.append(below)
+                yield
+            pending += reversed(entered)
+
     def passed_over(self, parts: Parts) -> None:
         """The walk has left out this file or folder: for walks that want to know."""
 
-    def _opened(
-        self,
-        folder: Parts,
-        rules: tuple[Rules, ...],
-        is_plain: bool,
-        entries: Entries,
-        glob: Glob,
-        judge: Judge | None,
-    ) -> _Open:
-        is_plain = is_plain and judge is not None and not _has_own_ways(entries, bool(rules))
+    def _top(self, base: Parts, *, may_be_plain: bool) -> Folder:
+        known = self._ahead.pop(base, None)
+        return known or self._folder(base, self._entries(base), self.rules_above(base), may_be_plain)
+
+    def _entered(self, above: Folder, name: str) -> Folder | None:
+        """The folder of this name; None when it is ignored or cannot be listed."""
+        parts = (*above.parts, name)
+        if parts in self._ahead:
+            return self._ahead.pop(parts)
+        if name == ".git" or are_ignored_by(above.rules, parts, True):
+            self.passed_over(parts)
+            return None
+        try:
+            entries = self._entries(parts)
+        except OSError:  # removed meanwhile, or not ours to list
+            self.unreadable += 1
+            return None
+        return self._folder(parts, entries, above.rules, above.is_plain)
+
+    def _folder(self, parts: Parts, entries: Entries, rules: tuple[Rules, ...], is_plain: bool) -> Folder:
+        """`rules` and `is_plain` are those of the folder above."""
+        is_plain = is_plain and not _has_own_ways(entries, bool(rules))
         if ".gitignore" in entries.files:
-            own = self.rules_in(folder)
+            own = self.rules_in(parts)
             is_plain = is_plain and len(own) == 1 and own[0].are_plain
             rules = (*own, *rules)
         elif ".gitignore" in entries.links:  # which git does not follow, but others do
             is_plain = False
-        known = judge.names(folder) if judge is not None and is_plain else None
-        files = entries.files if known is None else known.intersection(entries.files)
-        rest = [(name, False, known is not None) for name in glob.select(files)]
-        rest += [(name, False, False) for name in glob.select(entries.links)]
-        rest += [(name, True, False) for name in entries.folders]
-        return _Open(
-            folder, rules, is_plain, iter(sorted(each for each in rest if not is_temporary(each[0])))
-        )
-
-    def _listed(self, folder: Parts) -> Entries | None:
-        try:
-            return self._entries(folder)
-        except OSError:  # removed meanwhile, or not ours to list
-            self.unreadable += 1
-            return None
+        return Folder(parts, entries, rules, is_plain)
 
     def is_ignored(self, parts: Parts, *, is_directory: bool = False) -> bool:
         """Whether this file, or a folder that it is in, is ignored."""
@@ -178,6 +188,20 @@ class Walk:
         except OSError:
             return ()
         return (Rules(folder, data),)
+
+
+def _rest(folder: Folder, glob: Glob, judge: Judge | None) -> Iterator[tuple[str, bool, bool]]:
+    """What is in a folder, in order: a name, whether it is a folder's, and whether it is judged already."""
+    files, folders, links = folder.entries
+    known = judge.names(folder.parts) if judge is not None and folder.is_plain else None
+    rest = [(name, False, known is not None) for name in glob.select(_both(files, known))]
+    rest += [(name, False, False) for name in glob.select(links)]
+    rest += [(name, True, False) for name in folders]
+    return iter(sorted(each for each in rest if not is_temporary(each[0])))
+
+
+def _both(files: list[str], known: set[str] | None) -> Iterable[str]:
+    return files if known is None else known.intersection(files)
 
 
 def _has_own_ways(entries: Entries, has_rules_above: bool) -> bool:

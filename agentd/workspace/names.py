@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from agentd.workspace.beneath import directory
 from agentd.workspace.paths import PathError, Place, WorkspaceError, resolve, shown
-from agentd.workspace.write_notes import is_temporary
+from agentd.workspace.temporaries import is_temporary
 
 _MAX_SIBLINGS = 20_000  # beyond that a directory is not searched for near names
 _MAX_SUGGESTIONS = 5

@@ -1,18 +1,19 @@
-"""Which files the rules of a tree let through, found out by ripgrep while the search walks that tree itself.
+"""The plain files of a tree that the rules let through, as ripgrep lists them.
 
-A walk has to see each folder: ripgrep names no links, does not tell what it could not read, and goes by
-names while a folder may become a link to anywhere. So what it lists only stands in for judging: the plain
-files that the walk sees need not be held against the rules any more, nor most of their names against the
-glob. It is believed only when it is done, and only where every rule means to it what it means to git
-(`Rules.are_plain`); what the walk comes by before that, it judges itself. So nobody ever waits for ripgrep,
-and it is not even started for a walk that is done at once.
+The walk of a search sees each folder all the same: ripgrep names no links, does not tell what it could not
+read, and goes by names while a folder may become a link to anywhere. So a file counts if ripgrep lists it and
+the walk has seen it, and where rules do not mean to ripgrep what they mean to git (`Rules.are_plain`), the
+walk judges by itself, as it does for all if ripgrep fails. Its list counts only when it is whole. While
+it is made, the walk looks ahead, so that hardly any time goes by with waiting.
 """
 
 import os
+import select
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from subprocess import Popen
+from contextlib import suppress
+from subprocess import Popen, TimeoutExpired
 from typing import Self
 
 from agentd.workspace.ignore import Walk
@@ -24,17 +25,16 @@ _OPTIONS = (
     "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot", "--no-messages", "--color=never",
 )  # fmt: skip
 _TYPE = "agentd"
-HEAD_START_SECONDS = 0.03  # a walk that is done by then would be no faster with help
+_PATIENCE_SECONDS = 1.0  # with a ripgrep that is not done when the walk is: it may hang at a pipe
 _NOTHING_FOUND = 1
 _READ_AT_ONCE = 1024 * 1024
 _MAX_BYTES = 32 * 1024 * 1024  # of names; a longer list takes more memory than it saves time
 _MAX_MEMORY = 4 * 1024**3  # of ripgrep, mostly address space of its threads
 _MAX_THREADS = 8
-_NICENESS = 19  # it gets what processors the walk and others leave: nobody waits for it
 
 
 class Listing:
-    """What ripgrep lists below `base`, a `Judge` for this walk. A context manager: at its end none runs.
+    """What ripgrep lists below `base`, a `Judge` for this walk. A context manager: it runs within it.
 
     `loose_name` is a glob that leaves out no name that is looked for; `deadline` is on the monotonic clock.
     """
@@ -47,67 +47,70 @@ class Listing:
         self._base = base
         self._loose_name = loose_name
         self._deadline = deadline
-        self._starts_at: float | None = time.monotonic() + HEAD_START_SECONDS
         self._process: Popen[bytes] | None = None
+        self._output = -1
         self._data = bytearray()
         self._found: dict[str, set[str]] | None = None
 
-    @property
-    def is_running(self) -> bool:
-        """Whether more may become known."""
-        return self._process is not None or self._starts_at is not None
-
     def __enter__(self) -> Self:
+        rules_above = self._walk.rules_above(self._base)
+        if _are_readable_from_root(rules_above):
+            command = self._command(rules_above)
+            process = start_ripgrep(command, self._walk.root_fd, self._deadline, memory=_MAX_MEMORY)
+            if process is not None and process.stdout is not None:
+                self._output = process.stdout.fileno()
+                os.set_blocking(self._output, False)
+                self._process = process
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()
 
+    def complete(self) -> None:
+        """Have the walk look ahead until the list is there or given up. Raises OSError for `base` itself.
+
+        The half of the time that is left goes by with it at most: the other is for telling what is there.
+        """
+        until = (time.monotonic() + self._deadline) / 2
+        for _ in self._walk.look_ahead(self._base):
+            if not self._is_running() or time.monotonic() > until:
+                break
+        until = min(until, time.monotonic() + _PATIENCE_SECONDS)
+        while self._is_running() and (patience := until - time.monotonic()) > 0:
+            select.select([self._output], [], [], patience)
+        self._stop()
+
     def names(self, folder: Parts) -> set[str] | None:
         """The plain files in a folder that no rule ignores and whose name the glob may match.
 
-        None while ripgrep is at it, and for good if it failed.
+        None as long as the list is not complete.
         """
-        if self._starts_at is not None and time.monotonic() >= self._starts_at:
-            self._starts_at = None
-            self._start()
-        if self._process is not None:
-            self._take(self._process)
         return None if self._found is None else self._found.get(_path(folder), set())
 
-    def _start(self) -> None:
-        rules_above = self._walk.rules_above(self._base)
-        if not _are_readable_from_root(rules_above):
-            return
+    def _command(self, rules_above: Sequence[Rules]) -> list[str]:
         command = [self._program, *_OPTIONS, f"--threads={_threads()}"]
         if self._loose_name is not None:
             command += [f"--type-add={_TYPE}:{self._loose_name}", f"--type={_TYPE}"]
         command += [f"--ignore-file={_path((*rules.base, '.gitignore'))}" for rules in reversed(rules_above)]
-        command += ["--", _path(self._base)]
-        process = start_ripgrep(
-            command, self._walk.root_fd, self._deadline, memory=_MAX_MEMORY, niceness=_NICENESS
-        )
-        if process is not None and process.stdout is not None:
-            os.set_blocking(process.stdout.fileno(), False)
-            self._process = process
+        return [*command, "--", _path(self._base)]
 
-    def _take(self, process: Popen[bytes]) -> None:
-        """Take what ripgrep has written until now."""
-        assert process.stdout is not None
+    def _is_running(self) -> bool:
+        """Take what ripgrep has written until now; False when no more is to come."""
+        if self._process is None:
+            return False
         try:
-            while data := os.read(process.stdout.fileno(), _READ_AT_ONCE):
+            while data := os.read(self._output, _READ_AT_ONCE):
                 self._data += data
                 if len(self._data) > _MAX_BYTES:
                     self._stop()
-                    return
+                    return False
         except BlockingIOError:
-            return
-        status = process.poll()
-        if status is None:
-            return
-        if status in (0, _NOTHING_FOUND):  # else there was something that it could not read
-            self._found = _by_folder(self._data)
+            return True
+        with suppress(TimeoutExpired):
+            if self._process.wait(_PATIENCE_SECONDS) in (0, _NOTHING_FOUND):  # else it could not read all
+                self._found = _by_folder(self._data)
         self._stop()
+        return False
 
     def _stop(self) -> None:
         process, self._process = self._process, None
@@ -123,9 +126,8 @@ def _are_readable_from_root(rules_above: Sequence[Rules]) -> bool:
 
 
 def _threads() -> int:
-    """One processor is left to the walk."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(count - 1, _MAX_THREADS))
+    return min(count, _MAX_THREADS)
 
 
 def _path(parts: Parts) -> str:

@@ -1,9 +1,8 @@
 """Running a search in its own process (see `search_worker`), so that it can be stopped at any moment.
 
 What is found is the same with ripgrep and without: a `.gitignore` is read as git reads it, globs are those
-of `globs`, patterns are Python's. The worker always walks the tree itself. ripgrep makes it fast to tell in
-which files a match may be (`sieve`), and which files of a large tree the rules let through
-(`ripgrep_listing`).
+of `globs`, patterns are Python's. ripgrep lists the files that the rules let through (`ripgrep_listing`), and
+tells in which of them a match may be (`sieve`); links and folders the worker's own walk sees.
 """
 
 import json

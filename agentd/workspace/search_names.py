@@ -56,6 +56,8 @@ class NameSearch:
             yield base  # named itself, so neither a glob nor .gitignore speaks against it
             return
         with self._listing(walk) as listing:
+            if listing is not None:
+                listing.complete()
             for parts in walk.files(base, self._glob, self.look_at_clock, listing):
                 self.look_at_clock()
                 yield parts

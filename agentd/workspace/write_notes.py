@@ -1,4 +1,4 @@
-"""Temporary files of writes: how they are named, and how those of a killed daemon are found again.
+"""How the temporary files that the writes of a killed daemon left are found again.
 
 A write leaves a file beside its target for a moment. `kill -9` in that moment leaves it for good, anywhere in
 a tree that may be too large to walk. So each daemon keeps a note outside the workspace of the folders that it
@@ -22,21 +22,16 @@ from pathlib import Path
 
 from agentd.workspace.beneath import directory
 from agentd.workspace.replacing import put_back
+from agentd.workspace.temporaries import is_temporary_of, temporary_name
 
 log = logging.getLogger(__name__)
 
-_MAX_STEM = 80  # bytes of the target's name kept in the temporary's, whose name must not grow too long
 _TOKEN = re.compile(r"[0-9a-f]{16}")
 _NOTE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)  # the last two: a link was put there
 
 Folder = tuple[Path, tuple[str, ...]]
 """A workspace root, and the components of a folder below it."""
-
-
-def is_temporary(name: str) -> bool:
-    """Whether a file of this name is one that a write is making, or left: no part of the workspace."""
-    return name.startswith(".") and name.endswith(".agentd~")
 
 
 class WriteNotes:
@@ -55,8 +50,7 @@ class WriteNotes:
 
     def temporary_name(self, name: str) -> str:
         """A name for the temporary beside the file `name`; no other is like it."""
-        stem = os.fsdecode(os.fsencode(name)[:_MAX_STEM])
-        return f".{stem}.{self._token}-{next(self._numbers)}.agentd~"
+        return temporary_name(name, self._token, next(self._numbers))
 
     def note(self, root: Path, parts: Sequence[str]) -> None:
         """Have it on disk that this process writes to a folder, before it does. Blocks.
@@ -166,7 +160,7 @@ def _sweep_folder(folder: Folder, token: str, aside: Mapping[str, str]) -> int:
     try:
         with directory(root, parts) as fd:
             for name in os.listdir(fd):
-                if is_temporary(name) and f".{token}-" in name:
+                if is_temporary_of(name, token):
                     if name in aside:
                         put_back(fd, name, aside[name])
                     else:

@@ -94,36 +94,27 @@ async def search_with(ripgrep: Ripgrep | None, wanted: SearchJob) -> SearchOutco
         return await run_search(wanted)
 
 
-def as_nobody(wanted: SearchJob, *, head_start: float = 600.0) -> subprocess.CompletedProcess[str]:
-    """The same search by a user that may not read everything; for root only.
-
-    With no `head_start`, ripgrep has listed all names before the search finds the first.
-    """
+def as_nobody(wanted: SearchJob) -> subprocess.CompletedProcess[str]:
+    """The same search by a user that may not read everything; for root only."""
     return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _AS_NOBODY, repr(wanted), str(head_start)],
+        [sys.executable, "-W", "ignore", "-c", _AS_NOBODY, repr(wanted)],
         capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 
 _AS_NOBODY = """
 import ctypes, json, os, sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from agentd.workspace import ripgrep_listing
 from agentd.workspace.search_job import SearchJob
 from agentd.workspace.search_worker import search_for
 job = eval(sys.argv[1])
-list(search_for(job).results())  # imports all it needs, which nobody might not be able to
+for way in (None, job.ripgrep):  # imports all that each needs, which nobody might not be able to
+    list(search_for(replace(job, ripgrep=way)).results())
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
-ripgrep_listing.HEAD_START_SECONDS = float(sys.argv[2])
-names = ripgrep_listing.Listing.names
-def names_when_done(listing, folder):
-    found = names(listing, folder)
-    while not ripgrep_listing.HEAD_START_SECONDS and listing.is_running:
-        found = names(listing, folder)
-    return found
-ripgrep_listing.Listing.names = names_when_done
+ripgrep_listing._PATIENCE_SECONDS = 30.0
 search = search_for(job)
 found = list(search.results())
 print(json.dumps([found, asdict(search.end)]))

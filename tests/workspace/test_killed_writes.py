@@ -14,7 +14,8 @@ from wire.processes import DEADLINE
 from agentd.workspace import files
 from agentd.workspace.ignore import Walk
 from agentd.workspace.paths import resolve
-from agentd.workspace.write_notes import WriteNotes, is_temporary
+from agentd.workspace.temporaries import is_temporary
+from agentd.workspace.write_notes import WriteNotes
 
 KILLS = 100
 SIZE = 4_500_000
