@@ -16,14 +16,11 @@ def start_ripgrep(
     folder_fd: int,
     deadline: float,
     *,
-    errors: int = DEVNULL,
     memory: int | None = None,
-    niceness: int = 0,
 ) -> Popen[bytes] | None:
     """The process, which works in the folder; None when it cannot be started.
 
-    `deadline` is on the monotonic clock, `errors` where its error output goes, `memory` the most bytes of
-    address space that it gets, `niceness` how far it stands back behind this process.
+    `deadline` is on the monotonic clock, `memory` the most bytes of address space that it gets.
     """
     parent = os.getpid()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -33,12 +30,11 @@ def start_ripgrep(
     def prepare() -> None:
         die_with_parent(parent)
         os.fchdir(folder_fd)
-        os.nice(niceness)
         signal.alarm(max(1, int(deadline - time.monotonic()) + 1))  # outlives exec, should all else fail
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))  # each thread takes address space
 
     try:
-        return Popen(list(command), stdin=DEVNULL, stdout=PIPE, stderr=errors, env={}, preexec_fn=prepare)
+        return Popen(list(command), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env={}, preexec_fn=prepare)
     except (OSError, SubprocessError):
         return None
 
