@@ -8,6 +8,7 @@ links are never followed. Hidden files are looked at like any other.
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -36,11 +37,12 @@ class Judge(Protocol):
 
 
 class Entries(NamedTuple):
-    """The names of all in a folder that can be looked at: no pipes, sockets and devices."""
+    """The names of all in a folder. `others` are pipes, sockets and devices, which nobody looks at."""
 
     files: list[str]
     folders: list[str]
     links: list[str]
+    others: list[str]
 
 
 class Folder(NamedTuple):
@@ -96,16 +98,21 @@ class Walk:
                 pending.pop()
 
     def look_ahead(self, base: Parts) -> Iterator[None]:
-        """Look into a folder a step, for `files`, which then has no need to. Raises OSError for `base`."""
+        """Look into a folder a step, for `files`, which then has no need to. Raises OSError for `base`.
+
+        What cannot be listed is left to `files`: it is counted where the search comes by.
+        """
         pending = [self._top(base, may_be_plain=True)]
         self._ahead[base] = pending[0]
         while pending:
             folder = pending.pop()
             entered = []
             for name in sorted(folder.entries.folders):
-                below = self._ahead[*folder.parts, name] = self._entered(folder, name)
-                if below is not None:
-                    entered.append(below)
+                parts = (*folder.parts, name)
+                with suppress(OSError):
+                    below = self._ahead[parts] = self._below(folder, parts)
+                    if below is not None:
+                        entered.append(below)
                 yield
             pending += reversed(entered)
 
@@ -121,15 +128,18 @@ class Walk:
         parts = (*above.parts, name)
         if parts in self._ahead:
             return self._ahead.pop(parts)
-        if name == ".git" or are_ignored_by(above.rules, parts, True):
-            self.passed_over(parts)
-            return None
         try:
-            entries = self._entries(parts)
+            return self._below(above, parts)
         except OSError:  # removed meanwhile, or not ours to list
             self.unreadable += 1
             return None
-        return self._folder(parts, entries, above.rules, above.is_plain)
+
+    def _below(self, above: Folder, parts: Parts) -> Folder | None:
+        """The folder at `parts`, which is in `above`; None when it is ignored. Raises OSError."""
+        if parts[-1] == ".git" or are_ignored_by(above.rules, parts, True):
+            self.passed_over(parts)
+            return None
+        return self._folder(parts, self._entries(parts), above.rules, above.is_plain)
 
     def _folder(self, parts: Parts, entries: Entries, rules: tuple[Rules, ...], is_plain: bool) -> Folder:
         """`rules` and `is_plain` are those of the folder above."""
@@ -158,10 +168,13 @@ class Walk:
                 found = list(entries)
                 files = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]
                 if len(files) == len(found):
-                    return Entries(files, [], [])
-                others = [entry for entry in found if not entry.is_file(follow_symlinks=False)]
-                folders = [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
-                return Entries(files, folders, [entry.name for entry in others if entry.is_symlink()])
+                    return Entries(files, [], [], [])
+                rest = [entry for entry in found if not entry.is_file(follow_symlinks=False)]
+                folders = [entry.name for entry in rest if entry.is_dir(follow_symlinks=False)]
+                links = [entry.name for entry in rest if entry.is_symlink()]
+                known = {*folders, *links}
+                others = [entry.name for entry in rest if entry.name not in known]
+                return Entries(files, folders, links, others)
         finally:
             os.close(fd)
 
@@ -192,7 +205,7 @@ class Walk:
 
 def _rest(folder: Folder, glob: Glob, judge: Judge | None) -> Iterator[tuple[str, bool, bool]]:
     """What is in a folder, in order: a name, whether it is a folder's, and whether it is judged already."""
-    files, folders, links = folder.entries
+    files, folders, links, _ = folder.entries
     known = judge.names(folder.parts) if judge is not None and folder.is_plain else None
     rest = [(name, False, known is not None) for name in glob.select(_both(files, known))]
     rest += [(name, False, False) for name in glob.select(links)]

@@ -23,6 +23,7 @@ _PLAIN = re.compile(
     rf"#.*|(?:!?/?(?:\*\*/)?{_PLAIN_PIECE}(?:/(?:\*\*/)?{_PLAIN_PIECE})*(?:/\*\*|/)?)? *\r?",
     re.ASCII | re.DOTALL,
 )
+_MAX_PLAIN_BYTES = 16 * 1024  # ripgrep drops all rules of a file whose automaton is too large: 50 KB may be
 _NAME_AT_ANY_DEPTH = re.compile(r"!?[^/]*/? *\r?")
 
 
@@ -112,6 +113,8 @@ class Rules:
     @cached_property
     def are_plain(self) -> bool:
         """Whether they mean to every ripgrep what they mean to git."""
+        if len(self._data) > _MAX_PLAIN_BYTES:
+            return False
         try:
             lines = self._data.decode("utf-8").split("\n")
         except UnicodeDecodeError:

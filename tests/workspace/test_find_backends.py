@@ -138,6 +138,24 @@ def test_rules_that_ripgrep_would_read_and_git_does_not_change_nothing(tmp_path:
 
 
 @every_ripgrep
+@pytest.mark.parametrize("rules", ["*a*x*y\n" * 20_000, f"#{'x' * 1024 * 1024}\n"], ids=["many", "long"])
+def test_more_rules_than_one_of_both_reads_change_nothing(tmp_path: Path, ripgrep: str, rules: str) -> None:
+    write(tmp_path, {".gitignore": f"{rules}*.log\n", "a": "", "a.log": "", "src/a.log": ""})
+    assert find(tmp_path, ripgrep) == find(tmp_path, None)
+
+
+@every_ripgrep
+@pytest.mark.parametrize("mark", [".git", ".jj"])
+def test_rules_hold_in_a_folder_that_only_ripgrep_takes_for_a_repository(
+    tmp_path: Path, ripgrep: str, mark: str
+) -> None:
+    write(tmp_path, {".gitignore": "*.log\n", "src/a": "", "src/a.log": ""})
+    os.mkfifo(tmp_path / "src" / mark)
+    assert find(tmp_path, ripgrep) == find(tmp_path, None)
+    assert find(tmp_path, ripgrep)[0] == [".gitignore", "src/a"]
+
+
+@every_ripgrep
 def test_a_gitignore_that_is_a_pipe_holds_nobody_up(tmp_path: Path, ripgrep: str) -> None:
     write(tmp_path, {"a": "", "b/c": ""})
     os.mkfifo(tmp_path / ".gitignore")
@@ -266,11 +284,20 @@ def test_both_ways_pass_over_folders_that_may_not_be_read() -> None:
         for number, ripgrep in enumerate(RIPGREPS):
             shutil.copy(ripgrep, tools / f"rg{number}")
         ways = [None, *(str(tools / f"rg{number}") for number in range(len(RIPGREPS)))]
-        results = [json.loads(as_nobody(job(root, glob="**", ripgrep=way)).stdout) for way in ways]
-    assert all(result == results[0] for result in results)
-    found, end = results[0]
-    assert [each["file"] for each in found] == [".gitignore", "a", "z/.gitignore", "z/b"]
-    assert end["unreadable"] == 1
+        told = {
+            limit: [
+                json.loads(as_nobody(job(root, glob="**", limit=limit, ripgrep=way)).stdout) for way in ways
+            ]
+            for limit in (1, 500)
+        }
+    for limit, names, unreadable in (
+        (1, [".gitignore"], 0),  # it is cut before it comes there
+        (500, [".gitignore", "a", "z/.gitignore", "z/b"], 1),
+    ):
+        found, end = told[limit][0]
+        assert [each["file"] for each in found] == names
+        assert end["unreadable"] == unreadable
+        assert all(result == [found, end] for result in told[limit])
 
 
 # --- any tree, any rules --------------------------------------------------------------------------
