@@ -7,7 +7,7 @@ links are never followed. Hidden files are looked at like any other.
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -21,6 +21,8 @@ _MAX_RULES_BYTES = 1024 * 1024
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _REPOSITORIES = frozenset({".git", ".jj"})
 _RULES_OF_OTHERS = frozenset({".ignore", ".rgignore"})
+
+_NAMELESS = "."  # what ends so has no name to ripgrep, so no rule and no type speaks of it
 
 _EVERYTHING = Glob("**")
 
@@ -144,6 +146,7 @@ class Walk:
     def _folder(self, parts: Parts, entries: Entries, rules: tuple[Rules, ...], is_plain: bool) -> Folder:
         """`rules` and `is_plain` are those of the folder above."""
         is_plain = is_plain and not _has_own_ways(entries, bool(rules))
+        is_plain = is_plain and not (parts and parts[-1].endswith(_NAMELESS))
         if ".gitignore" in entries.files:
             own = self.rules_in(parts)
             is_plain = is_plain and len(own) == 1 and own[0].are_plain
@@ -207,14 +210,12 @@ def _rest(folder: Folder, glob: Glob, judge: Judge | None) -> Iterator[tuple[str
     """What is in a folder, in order: a name, whether it is a folder's, and whether it is judged already."""
     files, folders, links, _ = folder.entries
     known = judge.names(folder.parts) if judge is not None and folder.is_plain else None
-    rest = [(name, False, known is not None) for name in glob.select(_both(files, known))]
-    rest += [(name, False, False) for name in glob.select(links)]
+    others = files if known is None else [name for name in files if name.endswith(_NAMELESS)]
+    judged = () if known is None else known.intersection(files).difference(others)
+    rest = [(name, False, True) for name in glob.select(judged)]
+    rest += [(name, False, False) for name in glob.select([*others, *links])]
     rest += [(name, True, False) for name in folders]
     return iter(sorted(each for each in rest if not is_temporary(each[0])))
-
-
-def _both(files: list[str], known: set[str] | None) -> Iterable[str]:
-    return files if known is None else known.intersection(files)
 
 
 def _has_own_ways(entries: Entries, has_rules_above: bool) -> bool:

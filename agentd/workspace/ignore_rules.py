@@ -97,7 +97,7 @@ class Rules:
         self._for_files = _Lookup()
         self._for_folders = _Lookup()
         for line in data.decode("utf-8-sig", "surrogateescape").split("\n"):
-            if line.strip() and not line.startswith("#"):
+            if line.strip(" \r") and not line.startswith("#"):
                 self._add(line)
 
     def _add(self, line: str) -> None:
@@ -157,11 +157,11 @@ def _parsed(line: str) -> _Rule | None:
     """The rule of a line; None for one that says nothing, to git either."""
     from pathspec import GitIgnoreSpec  # only a walk needs it
 
-    line = _bytewise(line.removesuffix("\r"))
-    inner_folders = line.rstrip().endswith("/**/")  # pathspec takes the folder itself for one of them
+    line = _trimmed(_bytewise(line.removesuffix("\r")))
+    inner_folders = line.endswith("/**/")  # pathspec takes the folder itself for one of them
     try:
-        line = rewritten(line)
-        (pattern,) = GitIgnoreSpec.from_lines([line.rstrip()[:-1] if inner_folders else line]).patterns
+        line = _kept_whole(rewritten(line))
+        (pattern,) = GitIgnoreSpec.from_lines([line[:-1] if inner_folders else line]).patterns
     except (ValueError, re.error):
         return None
     if pattern.include is None or pattern.regex is None:
@@ -171,6 +171,26 @@ def _parsed(line: str) -> _Rule | None:
     if inner_folders:
         return _Rule(pattern.include, lambda path: path.endswith("/") and speaks_of(path))
     return _Rule(pattern.include, speaks_of)
+
+
+def _trimmed(line: str) -> str:
+    """A rule without the spaces at its end; a backslash keeps one."""
+    rest = line.rstrip(" ")
+    return line[: len(rest) + _ends_in_escape(rest)]
+
+
+def _kept_whole(line: str) -> str:
+    """A rule of which pathspec strips nothing: it takes more for blanks than spaces, the last byte of "à" too."""
+    last = line[-1:]
+    if last == " " or not last.isspace() or line.rfind("[") > line.rfind("]"):
+        return line
+    rest = line[:-1]
+    return f"{rest[:-1] if _ends_in_escape(rest) else rest}[{last}]"
+
+
+def _ends_in_escape(text: str) -> bool:
+    """Whether it ends in a backslash that speaks of what comes behind it."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 def _bytewise(text: str) -> str:

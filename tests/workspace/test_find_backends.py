@@ -145,6 +145,17 @@ def test_more_rules_than_one_of_both_reads_change_nothing(tmp_path: Path, ripgre
 
 
 @every_ripgrep
+@pytest.mark.parametrize("glob", ["**", "*a*", "a.", "*.", "b"])
+def test_names_that_end_in_a_dot_are_names_like_any_other(tmp_path: Path, ripgrep: str, glob: str) -> None:
+    names = ("a.", "aa", "a..", "c.", "x./b", "x./a.", "y./b")
+    write(
+        tmp_path, dict.fromkeys(names, "") | {"z/.gitignore": "*\n!a.\n!b\n!b.\n", "z/a.": "", "z/b./b": ""}
+    )
+    write(tmp_path, {".gitignore": "c.\ny.\n"})
+    assert find(tmp_path, ripgrep, glob=glob) == find(tmp_path, None, glob=glob)
+
+
+@every_ripgrep
 @pytest.mark.parametrize("mark", [".git", ".jj"])
 def test_rules_hold_in_a_folder_that_only_ripgrep_takes_for_a_repository(
     tmp_path: Path, ripgrep: str, mark: str
@@ -304,11 +315,11 @@ def test_both_ways_pass_over_folders_that_may_not_be_read() -> None:
 
 names = st.sampled_from(
     ["a", "b", "foo", "a.py", "x.log", ".h", "a b", "{a,b}", "[x]", "é", "\\a", "bad\udcff", "new\nline",
-     ".git", ".gitignore", ".ignore", ".rgignore", ".x.agentd~", "-a", "A", "o" * 255, "foo.py"]
+     ".git", ".gitignore", ".ignore", ".rgignore", ".x.agentd~", "-a", "A", "o" * 255, "foo.py", "a."]
 )  # fmt: skip
 paths = st.lists(names, min_size=1, max_size=4)
 plain_pieces = st.sampled_from(
-    ["a", "b", "foo", "*", "*.py", "*.log", "f*", "*o", ".h", "*b*", "[ab]", "[a-z]*", "[x]", "x.*", "?"]
+    ["a", "b", "foo", "*", "*.py", "*.log", "f*", "*o", ".h", "*b*", "[ab]", "[a-z]*", "[x]", "x.*", "?", "a.", "*."]
 )  # fmt: skip
 odd_pieces = st.sampled_from(
     ["**", "[!a]", "\\a", "a b", "{a,b}", "[^a]", "é", "foo**", "**o", "[z-a]", ".", "#a"]

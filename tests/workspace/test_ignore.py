@@ -78,8 +78,51 @@ def test_the_walk_sees_what_git_does_not_ignore(tree: Path, rules: dict[str, str
     assert sorted(walk(tree)) == git_lists(tree)
 
 
+def test_a_rule_ends_where_git_says(tmp_path: Path) -> None:
+    names = ["a", "b", "ab", "a\t", "b\t", "a ", "a\\", "\t", "à", "Å", "х", "a\r", "\\"]
+    ends = [
+        "à",
+        "*х",
+        "Å/",
+        "!à",
+        "a\t",
+        "[ab]\t",
+        "*\t",
+        "a\\\t",
+        "a\\ ",
+        "a\\  ",
+        "a\\\\ ",
+        "\t",
+        "a\r\r",
+        "a\t ",
+        "[a\t",
+    ]
+    for number, rule in enumerate(ends):
+        for name in names:
+            (tmp_path / str(number) / name).mkdir(parents=True)
+            (tmp_path / str(number) / name / "file").touch()
+        (tmp_path / str(number) / ".gitignore").write_bytes(f"{rule}\n".encode())
+    assert sorted(walk(tmp_path)) == git_lists(tmp_path)
+
+
 names = st.sampled_from(
-    ["a", "b", "foo", "a.py", "x.log", ".h", "a b", "{a,b}", "[x]", "é", "\\a", "bad\udcff", "new\nline"]
+    [
+        "a",
+        "b",
+        "foo",
+        "a.py",
+        "x.log",
+        ".h",
+        "a b",
+        "{a,b}",
+        "[x]",
+        "é",
+        "\\a",
+        "bad\udcff",
+        "new\nline",
+        "à",
+        "a\t",
+    ]
 )
 pieces = st.sampled_from(
     [
@@ -104,6 +147,8 @@ pieces = st.sampled_from(
         "[a-f]*",
         "\\[x\\]",
         "é",
+        "à",
+        "a\t",
         "\\\\a",
         "foo**",
         "**o",
@@ -117,7 +162,11 @@ pieces = st.sampled_from(
 @st.composite
 def rules(draw: st.DrawFn) -> str:
     path = "/".join(draw(st.lists(pieces, min_size=1, max_size=3)))
-    return draw(st.sampled_from(["", "!", "/", "!/"])) + path + draw(st.sampled_from(["", "/", " ", "\r"]))
+    return (
+        draw(st.sampled_from(["", "!", "/", "!/"]))
+        + path
+        + draw(st.sampled_from(["", "/", " ", "\r", "\t", "\\ "]))
+    )
 
 
 @settings(max_examples=200, deadline=None)
