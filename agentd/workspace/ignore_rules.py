@@ -180,7 +180,7 @@ def _trimmed(line: str) -> str:
 
 
 def _kept_whole(line: str) -> str:
-    """A rule of which pathspec strips nothing: it takes more for blanks than spaces, the last byte of "à" too."""
+    """A rule of which pathspec strips nothing: to it the last byte of "à" is a blank, too."""
     last = line[-1:]
     if last == " " or not last.isspace() or line.rfind("[") > line.rfind("]"):
         return line

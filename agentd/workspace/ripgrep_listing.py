@@ -49,8 +49,11 @@ class Listing:
         self._deadline = deadline
         self._process: Popen[bytes] | None = None
         self._output = -1
-        self._data = bytearray()
-        self._found: dict[str, set[str]] | None = None
+        self._until = deadline
+        self._rest = bytearray()  # what is no whole path yet
+        self._bytes = 0
+        self._listed: defaultdict[str, list[str]] = defaultdict(list)
+        self._is_whole = False
 
     def __enter__(self) -> Self:
         rules_above = self._walk.rules_above(self._base)
@@ -71,11 +74,11 @@ class Listing:
 
         The half of the time that is left goes by with it at most: the other is for telling what is there.
         """
-        until = (time.monotonic() + self._deadline) / 2
+        self._until = (time.monotonic() + self._deadline) / 2
         for _ in self._walk.look_ahead(self._base):
-            if not self._is_running() or time.monotonic() > until:
+            if not self._is_running() or time.monotonic() > self._until:
                 break
-        until = min(until, time.monotonic() + _PATIENCE_SECONDS)
+        until = min(self._until, time.monotonic() + _PATIENCE_SECONDS)
         while self._is_running() and (patience := until - time.monotonic()) > 0:
             select.select([self._output], [], [], patience)
         self._stop()
@@ -85,7 +88,7 @@ class Listing:
 
         None as long as the list is not complete.
         """
-        return None if self._found is None else self._found.get(_path(folder), set())
+        return set(self._listed.get(_path(folder), ())) if self._is_whole else None
 
     def _command(self, rules_above: Sequence[Rules]) -> list[str]:
         command = [self._program, *_OPTIONS, f"--threads={_threads()}"]
@@ -100,21 +103,32 @@ class Listing:
             return False
         try:
             while data := os.read(self._output, _READ_AT_ONCE):
-                self._data += data
-                if len(self._data) > _MAX_BYTES:
+                self._take(data)
+                if self._bytes > _MAX_BYTES or time.monotonic() > self._until:
                     self._stop()
                     return False
         except BlockingIOError:
             return True
         with suppress(TimeoutExpired):
-            if self._process.wait(_PATIENCE_SECONDS) in (0, _NOTHING_FOUND):  # else it could not read all
-                self._found = _by_folder(self._data)
+            # Else it could not read all.
+            self._is_whole = self._process.wait(_PATIENCE_SECONDS) in (0, _NOTHING_FOUND)
         self._stop()
         return False
 
+    def _take(self, data: bytes) -> None:
+        self._bytes += len(data)
+        self._rest += data
+        end = self._rest.rfind(0) + 1
+        for path in os.fsdecode(bytes(self._rest[:end])).split("\0")[:-1]:
+            folder, _, name = path.rpartition("/")
+            self._listed[folder].append(name)
+        del self._rest[:end]
+
     def _stop(self) -> None:
         process, self._process = self._process, None
-        self._data = bytearray()
+        self._rest.clear()
+        if not self._is_whole:
+            self._listed.clear()
         if process is not None:
             with process:
                 process.kill()
@@ -132,11 +146,3 @@ def _threads() -> int:
 
 def _path(parts: Parts) -> str:
     return "/".join((".", *parts))
-
-
-def _by_folder(data: bytearray) -> dict[str, set[str]]:
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for path in os.fsdecode(bytes(data)).split("\0"):
-        folder, _, name = path.rpartition("/")
-        found[folder].add(name)
-    return dict(found)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -17,7 +18,7 @@ import anyio.to_thread
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from living import appears, none_left
+from living import appears, children, none_left
 from search_trees import RIPGREPS, as_nobody, job, make_nasty, needs_ripgrep, search_with
 
 from agentd.workspace import ripgrep_listing
@@ -237,12 +238,23 @@ def test_what_is_in_a_tree_is_told_by_ripgrep_however_small_the_tree(tmp_path: P
 @pytest.mark.parametrize("script", ["exec sleep 600", "exec 1>&-; exec sleep 600", "exec yes"])
 def test_a_ripgrep_that_does_not_end_holds_no_search_up(tmp_path: Path, tools: Path, script: str) -> None:
     write(tmp_path, {".gitignore": "*.log\n", "a": "", "a.log": "", "src/b": ""})
-    search = search_for(
-        job(tmp_path, glob="**", ripgrep=program(tools / "rg", f"echo $$ > {tools}/pid; {script}"))
-    )
+    before = children(os.getpid())
+    search = search_for(job(tmp_path, glob="**", ripgrep=program(tools / "rg", script)))
     assert [result["file"] for result in search.results()] == [".gitignore", "a", "src/b"]
     assert search.end.cut is None
-    assert none_left([int((tools / "pid").read_text())])
+    assert children(os.getpid()) == before
+
+
+def test_a_list_of_many_small_folders_takes_little_memory(tmp_path: Path, tools: Path) -> None:
+    (tools / "list").write_bytes(b"".join(b"./%06x/a\0" % number for number in range(100_000)))
+    fake = program(tools / "rg", f"exec cat {tools}/list")
+    tracemalloc.start()
+    try:
+        assert listed(tmp_path, fake, base=()) == set()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 300 * 100_000, "bytes for each folder"
 
 
 async def test_a_ripgrep_that_hangs_ends_with_a_search_that_is_cancelled(
@@ -319,7 +331,8 @@ names = st.sampled_from(
 )  # fmt: skip
 paths = st.lists(names, min_size=1, max_size=4)
 plain_pieces = st.sampled_from(
-    ["a", "b", "foo", "*", "*.py", "*.log", "f*", "*o", ".h", "*b*", "[ab]", "[a-z]*", "[x]", "x.*", "?", "a.", "*."]
+    ["a", "b", "foo", "*", "*.py", "*.log", "f*", "*o", ".h", "*b*", "[ab]", "[a-z]*", "[x]", "x.*", "?",
+     "a.", "*."]
 )  # fmt: skip
 odd_pieces = st.sampled_from(
     ["**", "[!a]", "\\a", "a b", "{a,b}", "[^a]", "é", "foo**", "**o", "[z-a]", ".", "#a"]
