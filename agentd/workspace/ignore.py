@@ -155,14 +155,11 @@ class Walk:
             is_plain = False
         return Folder(parts, entries, rules, is_plain)
 
-    def is_ignored(self, parts: Parts, *, is_directory: bool = False) -> bool:
-        """Whether this file, or a folder that it is in, is ignored."""
-        rules: tuple[Rules, ...] = ()
-        for depth in range(1, len(parts) + 1):
-            rules = (*self.rules_in(parts[: depth - 1]), *rules)
-            if are_ignored_by(rules, parts[:depth], is_directory or depth < len(parts)):
-                return True
-        return False
+    def would_find(self, base: Parts, parts: Parts) -> bool:
+        """Whether `files` would come to a file at `parts`, below `base`, were it there."""
+        if any(name == ".git" or is_temporary(name) for name in parts[len(base) :]):
+            return False
+        return not self._is_ignored(parts, self.rules_above(base), len(base))
 
     def _entries(self, folder: Parts) -> Entries:
         fd = open_directory(self.root_fd, folder)
@@ -187,11 +184,21 @@ class Walk:
         None are where `base` is ignored itself: whoever goes there all the same wants to see what is there.
         """
         rules: tuple[Rules, ...] = ()
-        if self.is_ignored(base, is_directory=True):
+        if self._is_ignored(base, rules, 0, is_directory=True):
             return rules
         for depth in range(len(base)):
             rules = (*self.rules_in(base[:depth]), *rules)
         return rules
+
+    def _is_ignored(
+        self, parts: Parts, rules: tuple[Rules, ...], known: int, *, is_directory: bool = False
+    ) -> bool:
+        """Whether it, or a folder that it is in, is ignored; `rules` are those above the `known`-th part."""
+        for depth in range(known + 1, len(parts) + 1):
+            rules = (*self.rules_in(parts[: depth - 1]), *rules)
+            if are_ignored_by(rules, parts[:depth], is_directory or depth < len(parts)):
+                return True
+        return False
 
     def rules_in(self, folder: Parts) -> tuple[Rules, ...]:
         """The rules that a folder's .gitignore makes; none where there is none or it cannot be read."""

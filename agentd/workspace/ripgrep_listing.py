@@ -2,9 +2,9 @@
 
 The walk of a search sees each folder all the same: ripgrep names no links, does not tell what it could not
 read, and goes by names while a folder may become a link to anywhere. So a file counts if ripgrep lists it and
-the walk has seen it, and where rules do not mean to ripgrep what they mean to git (`Rules.are_plain`), the
-walk judges by itself, as it does for all if ripgrep fails. Its list counts only when it is whole. While
-it is made, the walk looks ahead, so that hardly any time goes by with waiting.
+the walk has seen it, and where rules (`Rules.are_plain`) or names (that end in a dot) do not mean to ripgrep
+what they mean to git, the walk judges by itself, as it does for all if ripgrep fails. Its list counts only
+when it is whole. While it is made, the walk looks ahead, so that hardly any time goes by with waiting.
 """
 
 import os

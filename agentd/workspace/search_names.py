@@ -64,7 +64,7 @@ class NameSearch:
         for relative in sorted(self.job.buffers):  # open documents that are not on the disk yet
             parts = tuple(relative.split("/"))
             below = parts[: len(base)] == base and not os.path.lexists(self.root / relative)
-            if below and self._glob.matches(parts) and not walk.is_ignored(parts):
+            if below and self._glob.matches(parts) and walk.would_find(base, parts):
                 yield parts
 
     def _listing(self, walk: Walk) -> AbstractContextManager[Listing | None]:

@@ -11,6 +11,7 @@ from agentd.workspace import worker_process
 from agentd.workspace.paths import WorkspaceError
 from agentd.workspace.search import run_search
 from agentd.workspace.search_job import SearchJob
+from agentd.workspace.search_worker import search_for
 
 
 def job(root: Path, **more: object) -> SearchJob:
@@ -25,6 +26,24 @@ def test_a_worker_that_nobody_ends_ends_itself_in_the_midst_of_a_match(tmp_path:
         stdout=subprocess.DEVNULL, timeout=60, check=False,
     )  # fmt: skip
     assert worker.returncode == -signal.SIGALRM
+
+
+@pytest.mark.parametrize("pattern", [None, "x"])
+def test_documents_that_are_no_files_yet_are_found_where_files_would_be(
+    tmp_path: Path, pattern: str | None
+) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / ".gitignore").write_text("build/\n*.tmp\n")
+    (tmp_path / "build/.gitignore").write_text("*.o\n")
+    names = ["a", "a.tmp", "new/a", "build/a", "build/a.o", "build/a.tmp", ".git/a", "new/.git", ".a.agentd~"]
+    buffers = dict.fromkeys(names, "x")
+
+    def found(*base: str) -> set[str]:
+        wanted = job(tmp_path, base=base, glob="*", pattern=pattern, buffers=buffers)
+        return {result["file"] for result in search_for(wanted).results()}
+
+    assert found() - {".gitignore"} == {"a", "new/a"}
+    assert found("build") - {"build/.gitignore"} == {"build/a", "build/a.tmp"}  # its files would be found
 
 
 def test_the_worker_gets_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
