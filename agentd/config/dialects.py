@@ -19,7 +19,7 @@ FLAGS: Mapping[str, Mapping[str, Kind]] = {
         "stream_options": bool,
         "strict_tools": bool,
         "parallel_tool_calls": bool,
-        "call_ids": ("any", "64", "nine"),
+        "call_ids": ("any", "64", "40", "nine"),
         "user_after_tool": bool,
         "reasoning_replay": ("as_received", "required", "never"),
         "effort_form": (

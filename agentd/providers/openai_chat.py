@@ -19,7 +19,35 @@ __all__ = ["ChatDialect", "OpenAIChat", "Timeouts"]
 
 _PATH = "/chat/completions"
 
+_REASONING_SAID = (
+    r"reasoning_content|reasoning_details|messages?\W{1,4}\d+\W{1,4}(?:\w+\W{1,5}){0,2}reasoning"
+)
+"""The names of reasoning in a history; "reasoning" alone may be what a request asks for."""
+
+_CURES_OF_HISTORY = (
+    Cure(
+        "empty_content",
+        "text",
+        r"\bcontent\b[\s\S]{0,100}?(?:(?:must|should) be (?:an? )?(?:valid )?string|expected a string|<nil>)",
+    ),
+    # A gateway may have a stricter server behind it than the one that thought.
+    Cure("reasoning_replay", "never", not_taken(_REASONING_SAID)),
+    Cure(
+        "reasoning_replay",
+        "required",
+        r"reasoning_content\b[\s\S]{0,80}?(?:missing|required|must be passed)"
+        r"|missing\W{1,3}reasoning_content",
+    ),
+    Cure("call_ids", "40", r"tool_call[\s\S]{0,40}?too long[\s\S]{0,60}?maximum length 40\b"),
+    Cure("call_ids", "64", r"tool_call[\s\S]{0,40}?too long[\s\S]{0,60}?maximum length 64\b"),
+    # Mistral's rules hold wherever its models run: vLLM has them in code, llama.cpp in a template (HTTP 500).
+    Cure("call_ids", "nine", r"tool call id was[\s\S]{0,200}?length of 9\b"),
+    Cure("user_after_tool", False, r"unexpected role '?user'? after role '?tool|roles must alternate"),
+)
+"""A session whose history is refused could not go on: its form is changed, and nothing of what was said."""
+
 _CURES = (
+    *_CURES_OF_HISTORY,
     Cure("stream_options", False, r"stream_options"),
     Cure(
         "stream",

@@ -7,7 +7,7 @@ has to say it.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from agentd.protocol.messages import (
@@ -25,7 +25,7 @@ from agentd.protocol.messages import (
 from agentd.providers.base import Model, ModelRequest, ToolSpec, no_images
 from agentd.providers.inline_thinking import inlined
 from agentd.providers.mistral_call_ids import NineLetterIds
-from agentd.providers.openai_call_ids import CallIds
+from agentd.providers.openai_call_ids import OLD_MAX_LENGTH, CallIds
 from agentd.providers.openai_chat_dialect import PLAIN, CallIdRule, ChatDialect, EffortForm
 from agentd.providers.openai_schema import function_parameters
 from agentd.providers.openai_text import NO_OUTPUT, data_url, said, shows_error
@@ -37,6 +37,8 @@ RESULTS_SEEN = "I have seen the results."
 """What stands between results and a user message for servers that want an answer there."""
 
 _MAX_CACHE_KEY = 64
+_NO_REASONING = " "
+"""The reasoning of an answer that had none, where there has to be some: Kimi takes "" for nothing at all."""
 
 
 class _Ids(Protocol):
@@ -52,7 +54,12 @@ class _SameIds:
         return id
 
 
-_IDS: dict[CallIdRule, type[_Ids]] = {"any": _SameIds, "64": CallIds, "nine": NineLetterIds}
+_IDS: dict[CallIdRule, Callable[[], _Ids]] = {
+    "any": _SameIds,
+    "64": CallIds,
+    "40": lambda: CallIds(OLD_MAX_LENGTH),
+    "nine": NineLetterIds,
+}
 
 
 def chat_body(request: ModelRequest, dialect: ChatDialect = PLAIN) -> dict[str, Any]:
@@ -190,7 +197,7 @@ def _assistant_message(
         if "extraContent" in kept:
             answer["extra_content"] = kept["extraContent"]
     if calls and dialect.reasoning_replay == "required":
-        answer.setdefault("reasoning_content", "")
+        answer.setdefault("reasoning_content", _NO_REASONING)
     return answer
 
 
@@ -201,9 +208,10 @@ def _thinking_again(
     if dialect.reasoning_replay == "never":
         return {}
     whole = inlined(kept, thinking, text)
-    if whole is None:
-        return replayed(kept, thinking)
-    return {"reasoning_content": thinking} if dialect.reasoning_replay == "required" else {"content": whole}
+    if dialect.reasoning_replay == "required" and thinking:
+        beside = {name: value for name, value in replayed(kept, thinking).items() if name != "reasoning"}
+        return beside | {"reasoning_content": thinking}
+    return replayed(kept, thinking) if whole is None else {"content": whole}
 
 
 def _call(call: ToolCall, ids: _Ids) -> dict[str, Any]:
