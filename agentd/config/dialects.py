@@ -22,6 +22,7 @@ FLAGS: Mapping[str, Mapping[str, Kind]] = {
         "call_ids": ("any", "64", "40", "nine"),
         "user_after_tool": bool,
         "reasoning_replay": ("as_received", "required", "never"),
+        "sign_calls": bool,
         "effort_form": (
             "reasoning_effort", "reasoning", "thinking", "thinking_effort", "enable_thinking",
             "chat_template_kwargs", "none",

@@ -24,14 +24,21 @@ _REASONING_SAID = (
 )
 """The names of reasoning in a history; "reasoning" alone may be what a request asks for."""
 
+_WORTHLESS = (
+    r"invalid \W?signature\W? in \W?thinking|(?:corrupted|invalid) thought.?signature"
+    r"|thought.?signature is (?:not |in)valid|invalid_encrypted_content"
+)
+
 _CURES_OF_HISTORY = (
     Cure(
         "empty_content",
         "text",
         r"\bcontent\b[\s\S]{0,100}?(?:(?:must|should) be (?:an? )?(?:valid )?string|expected a string|<nil>)",
     ),
-    # A gateway may have a stricter server behind it than the one that thought.
-    Cure("reasoning_replay", "never", not_taken(_REASONING_SAID)),
+    # A gateway may have another server behind it than the one that thought: a stricter one, or one with
+    # another key for what was signed or encrypted.
+    Cure("reasoning_replay", "never", f"{not_taken(_REASONING_SAID)}|{_WORTHLESS}"),
+    Cure("sign_calls", True, r"missing an? `?thought.?signature"),
     Cure(
         "reasoning_replay",
         "required",

@@ -40,8 +40,11 @@ class ChatDialect:
     user_after_tool: bool = True
     """Whether a user message may follow a tool's result; else a short answer is put between (Mistral)."""
     reasoning_replay: Literal["as_received", "required", "never"] = "as_received"
-    """Whether reasoning goes back, under the name that it came in, to the model that it came from.
+    """Whether reasoning, and what else came with calls, goes back to the model that it came from, under the
+    name that it came in.
     `required`: every answer with calls has `reasoning_content`, be it a blank (DeepSeek, Kimi)."""
+    sign_calls: bool = False
+    """Sign the calls that a model has not made itself with the word that Gemini takes for that."""
     effort_form: EffortForm = "reasoning_effort"
     """How an effort is asked for: as `reasoning_effort`; `reasoning: {effort}` (OpenRouter);
     `thinking: {type}` alone (GLM, Kimi) or with `reasoning_effort` (DeepSeek); `enable_thinking`, by itself

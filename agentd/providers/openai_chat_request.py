@@ -23,6 +23,7 @@ from agentd.protocol.messages import (
     UserMessage,
 )
 from agentd.providers.base import Model, ModelRequest, ToolSpec, no_images
+from agentd.providers.gemini_request import UNSIGNED
 from agentd.providers.inline_thinking import inlined
 from agentd.providers.mistral_call_ids import NineLetterIds
 from agentd.providers.openai_call_ids import OLD_MAX_LENGTH, CallIds
@@ -188,7 +189,8 @@ def _assistant_message(
     if calls:
         answer["tool_calls"] = calls
     kept = message.provider_data or {}
-    if kept and message.provider == model.provider and message.model in (model.name, model.id):
+    is_own = message.provider == model.provider and message.model in (model.name, model.id)
+    if kept and is_own and dialect.reasoning_replay != "never":
         thinking = "".join(block.text for block in message.content if isinstance(block, ThinkingContent))
         answer |= _thinking_again(kept, thinking, text, dialect)
         for call, extra in zip(calls, kept.get("callExtras", ()), strict=False):
@@ -196,6 +198,8 @@ def _assistant_message(
                 call |= {name: value for name, value in extra.items() if name not in call}
         if "extraContent" in kept:
             answer["extra_content"] = kept["extraContent"]
+    if calls and dialect.sign_calls:
+        calls[0].setdefault("extra_content", {"google": {"thought_signature": UNSIGNED}})
     if calls and dialect.reasoning_replay == "required":
         answer.setdefault("reasoning_content", _NO_REASONING)
     return answer
@@ -205,8 +209,6 @@ def _thinking_again(
     kept: Mapping[str, Any], thinking: str, text: str, dialect: ChatDialect
 ) -> dict[str, Any]:
     """The fields with which an answer's thinking goes back: in the form in which it came, or as demanded."""
-    if dialect.reasoning_replay == "never":
-        return {}
     whole = inlined(kept, thinking, text)
     if dialect.reasoning_replay == "required" and thinking:
         beside = {name: value for name, value in replayed(kept, thinking).items() if name != "reasoning"}

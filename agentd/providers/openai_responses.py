@@ -22,7 +22,8 @@ _CURES = (
     Cure(
         "replay_reasoning",
         False,
-        r"invalid_encrypted_content|encrypted content.{1,200}could not be"
+        r"invalid_encrypted_content|encrypted content.{1,200}could not be|could not decrypt"
+        r"|encrypted_content\W{1,3}was not issued"
         r"|without its required following item",
     ),
     Cure("encrypted_reasoning", False, r"reasoning\.encrypted_content|encrypted content is not supported"),

@@ -37,9 +37,10 @@ def picky(refuses: Refuses, words: Words, status: int = 400) -> Callable[[Record
     return answer
 
 
-def talked(field: str = "reasoning_content", call_id: str = "c1") -> ModelRequest:
+def talked(field: str = "reasoning_content", call_id: str = "c1", extras: Any = ()) -> ModelRequest:
     """A request behind a call without a word, its result, and what the user said then."""
-    thought = assistant(thinking("hm"), call(call_id), provider_data={"reasoningField": field})
+    kept = {"reasoningField": field, "callExtras": extras}
+    thought = assistant(thinking("hm"), call(call_id), provider_data=kept)
     foreign = assistant(thinking("hm"), call("c2"), model="another")
     history = (user("Hi"), thought, result(call_id, "x"), foreign, result("c2", "y"), user("And?"))
     return request(*history, model=THINKS, effort="high")
@@ -55,6 +56,11 @@ def has_null(messages: list[dict[str, Any]]) -> bool:
 
 def lacks_reasoning(messages: list[dict[str, Any]]) -> bool:
     return any("tool_calls" in message and not message.get("reasoning_content") for message in messages)
+
+
+def lacks_signature(messages: list[dict[str, Any]]) -> bool:
+    first = (message["tool_calls"][0] for message in messages if "tool_calls" in message)
+    return any("extra_content" not in call for call in first)
 
 
 def has_ids_over(limit: int) -> Refuses:
@@ -129,6 +135,31 @@ HISTORIES: dict[str, tuple[ModelRequest, Refuses, Words, int]] = {
         talked("reasoning"),
         lacks_reasoning,
         said("The `reasoning_content` in the thinking mode must be passed back to the API."),
+        400,
+    ),
+    "OpenRouter, another key": (
+        talked("reasoning"),
+        holds("reasoning"),
+        said("Provider returned error", code=400, metadata={
+            "raw": '{"message":"messages.1.content.0: Invalid `signature` in `thinking` block"}'}),
+        400,
+    ),
+    "OpenRouter, Gemini": (
+        talked("reasoning"),
+        holds("reasoning"),
+        said("Provider returned error", code=400, metadata={"raw": "Corrupted thought signature."}),
+        400,
+    ),
+    "Gemini, calls of another model": (
+        talked(),
+        lacks_signature,
+        said("Function call is missing a thought_signature in functionCall parts."),
+        400,
+    ),
+    "Gemini, signed with another key": (
+        talked(extras=[{"extra_content": {"google": {"thought_signature": "c3RhbGU="}}}]),
+        lambda messages: "c3RhbGU=" in json.dumps(messages),
+        said("Corrupted thought signature."),
         400,
     ),
     "ids of 40": (

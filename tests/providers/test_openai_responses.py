@@ -285,6 +285,8 @@ async def test_a_refused_field_is_left_out_from_then_on_for_that_model(
     [
         {"message": "The encrypted content for item rs_1 could not be verified."},
         {"message": "x", "code": "invalid_encrypted_content"},
+        {"message": "Could not decrypt the provided encrypted_content."},
+        {"message": "reasoning `encrypted_content` was not issued to this caller"},
         {"message": "Item 'rs_1' of type 'reasoning' was provided without its required following item."},
     ],
 )
