@@ -192,6 +192,7 @@ def error_from_payload(peer: Peer, payload: Any, usage: Usage | None = None) -> 
         retry_after_ms=retry_after_ms({}, 0.0, evidence),
         context_limit=context_limit_in(payload, words) if kind == "context_overflow" else None,
         usage=usage,
+        words=evidence,
     )
 
 

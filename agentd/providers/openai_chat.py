@@ -82,6 +82,8 @@ _CURES = (
 class OpenAIChat(HttpProvider[ChatDialect]):
     """A `Provider` over one base URL, for example "http://127.0.0.1:11434/v1"."""
 
+    _cures = _CURES
+
     def _plain(self) -> ChatDialect:
         return PLAIN
 
@@ -94,4 +96,4 @@ class OpenAIChat(HttpProvider[ChatDialect]):
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
         """See `HttpProvider`."""
         headers = key_header(peer.secret, self._dialect.auth)
-        return await self._ask(peer, _PATH, lambda dialect: chat_body(request, dialect), headers, _CURES)
+        return await self._ask(peer, _PATH, lambda dialect: chat_body(request, dialect), headers)

@@ -38,6 +38,8 @@ _CURES = (
 class OpenAIResponses(HttpProvider[ResponsesDialect]):
     """A `Provider` over one base URL, for example "https://api.openai.com/v1"."""
 
+    _cures = _CURES
+
     def _plain(self) -> ResponsesDialect:
         return OPENAI
 
@@ -50,4 +52,4 @@ class OpenAIResponses(HttpProvider[ResponsesDialect]):
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
         """See `HttpProvider`."""
         headers = key_header(peer.secret, "bearer")
-        return await self._ask(peer, _PATH, lambda dialect: responses_body(request, dialect), headers, _CURES)
+        return await self._ask(peer, _PATH, lambda dialect: responses_body(request, dialect), headers)

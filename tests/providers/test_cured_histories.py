@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conversation import HELLO, assistant, call, fail, read, request, result, thinking, user
-from fakes.model_server import ModelServer, Raw, Recorded, json_answer
+from fakes.model_server import ModelServer, Raw, Recorded, json_answer, sse
 
 from agentd.providers.base import Model, ModelRequest
 from agentd.providers.openai_chat import ChatDialect, OpenAIChat
@@ -254,3 +254,41 @@ async def test_what_was_thought_goes_back_under_the_one_name_that_is_demanded() 
     assert (own["reasoning_content"], "reasoning" in own) == ("hm", False)
     assert foreign["reasoning_content"] == " "
     assert "hm" not in json.dumps(foreign)
+
+
+# --- a refusal inside an answer -------------------------------------------------------------------
+
+JINJA = {"error": {"code": "server_error", "message": f"rpc error: Jinja Exception: {BETWEEN}"}}
+INSIDE = {
+    "LocalAI": (has_user_after_tool, JINJA),
+    "OpenRouter": (
+        holds("reasoning_content"),
+        said("Provider returned error", code=400, metadata={
+            "raw": f"{EXTRA}, field: 'messages[2].reasoning_content', value: {'x' * 400!r}"}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSIDE)
+async def test_a_refusal_inside_an_answer_is_retryable_for_the_next_request_is_another(name: str) -> None:
+    refuses, words = INSIDE[name]
+
+    def answer(asked: Recorded) -> Any:
+        return Raw(sse(words)) if refuses(asked.body["messages"]) else HELLO
+
+    with ModelServer([answer], strict=False, repeat=True) as server:
+        provider = OpenAIChat("local", server.base_url, None)
+        _, error = await fail(provider, talked())
+        assert error.retryable
+        assert (await read(provider, talked())).text == "Hello, world"
+        await provider.aclose()
+    assert len(server.requests) == 2
+
+
+async def test_a_refusal_behind_words_of_an_answer_is_an_error() -> None:
+    chunk = {"choices": [{"delta": {"content": "Well"}}]}
+    words = said("messages.2.assistant.reasoning_content is unsupported")
+    with ModelServer([Raw(sse(chunk, words))], strict=False) as server:
+        reading, error = await fail(OpenAIChat("local", server.base_url, None), talked())
+    assert reading.text == "Well"
+    assert not error.retryable
