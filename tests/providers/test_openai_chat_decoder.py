@@ -128,6 +128,15 @@ def test_reasoning_only_in_details_is_said_and_kept() -> None:
     assert end.provider_data == {"reasoningDetails": [kept]}
 
 
+def test_details_of_several_calls_without_an_index_are_not_glued() -> None:
+    """What Gemini has signed comes in a detail for each of its parallel calls, which its id names."""
+    details = [
+        {"type": "reasoning.encrypted", "id": id, "data": data} for id, data in (("a", "x"), ("b", "y"))
+    ]
+    _, end = decode(sse(*(delta(reasoning_details=[detail]) for detail in details), STOP))
+    assert end.provider_data == {"reasoningDetails": details}
+
+
 def test_a_calls_extra_content_is_kept_for_its_position() -> None:
     extra = {"google": {"thought_signature": "c2ln"}}
     chunks = [
