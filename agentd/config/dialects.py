@@ -40,6 +40,7 @@ FLAGS: Mapping[str, Mapping[str, Kind]] = {
         "prompt_cache_key": bool,
         "output_limit": bool,
         "strict": bool,
+        "bare_items": bool,
         "item_ids": bool,
         "adjacent_calls": bool,
         "cuts_prompts": bool,

@@ -20,9 +20,11 @@ __all__ = ["ChatDialect", "OpenAIChat", "Timeouts"]
 _PATH = "/chat/completions"
 
 _REASONING_SAID = (
-    r"reasoning_content|reasoning_details|messages?\W{1,4}\d+\W{1,4}(?:\w+\W{1,5}){0,2}reasoning"
+    r"reasoning_content|reasoning_details|extra_content|tool_calls\W{1,5}\d+\W{1,5}\w+"
+    r"|messages?\W{1,4}\d+\W{1,4}(?:\w+\W{1,5}){0,2}reasoning"
 )
-"""The names of reasoning in a history; "reasoning" alone may be what a request asks for."""
+"""The names of what only its server can have put into a history, reasoning above all; "reasoning" alone may
+be what a request asks for."""
 
 _WORTHLESS = (
     r"invalid \W?signature\W? in \W?thinking|(?:corrupted|invalid) thought.?signature"

@@ -31,6 +31,10 @@ _CURES = (
     Cure("reasoning", False, r"unsupported parameter: '?reasoning(?:\.effort)?\b(?!\.)"),
     Cure("prompt_cache_key", False, r"prompt_cache_key"),
     Cure("output_limit", False, r"max_output_tokens"),
+    # What one server of a gateway adds to its items, the next may not know.
+    Cure("bare_items", True, r"\b(?:unknown|unsupported|unrecognized) (?:parameter|field):? \W?input\W\d+\W"),
+    # Each call has its output: one that is not found is not where it is looked for (DeepSeek).
+    Cure("adjacent_calls", True, r"no tool output found for (?:tool|function) call"),
     Cure("item_ids", True, r"validation error|input should be a valid"),
 )
 
