@@ -35,7 +35,7 @@ from agentd.providers.json_text import parse_json, storable
 from agentd.providers.openai_stop import stop_of
 from agentd.providers.openai_usage import usage_of_chunk
 from agentd.providers.reasoning import Reasoning
-from agentd.providers.sse import EventStream, ServerSentEvent, TruncatedEventStream
+from agentd.providers.sse import EventStream, Lead, ServerSentEvent, TruncatedEventStream
 from agentd.providers.surrogates import SurrogatePairs
 from agentd.providers.tool_fragments import ToolFragments
 
@@ -57,6 +57,7 @@ class ChatDecoder:
         self._stream = EventStream()
         self._json: bytearray | None = None
         self._began_reading = False
+        self._lead = Lead()
         self._chunks = 0
         self._complete = False
         self._failure: ProviderError | None = None
@@ -79,7 +80,7 @@ class ChatDecoder:
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take the next bytes; give what they say."""
         if not self._began_reading:
-            data = data.lstrip()
+            data = self._lead.without(data)
             if not data:
                 return []
             self._begin(data[:1])
