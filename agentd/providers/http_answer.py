@@ -7,6 +7,7 @@ busy with an event.
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Protocol
 
@@ -90,8 +91,9 @@ class Answer:
     async def __aenter__(self) -> AsyncIterator[StreamEvent]:
         self._first_byte_by = anyio.current_time() + self._endpoint.timeouts.first_byte
         self._peer = self._whom()
-        self._decoder = self._make_decoder(self._peer)
         self._response = await self._send(self._peer)
+        content_type = self._response.headers.get("content-type", "")
+        self._decoder = self._make_decoder(replace(self._peer, content_type=content_type))
         self._bytes = self._response.aiter_bytes()
         return self
 
