@@ -12,6 +12,9 @@ from agentd.protocol.messages import AssistantBlock, TextContent, ThinkingConten
 from agentd.protocol.text import clean_text, utf16_length
 from agentd.providers.base import StreamEnd, TextDelta, ThinkingDelta, ToolCallDelta
 
+_A_CALL = 1024
+"""About what a call costs beside its arguments: many without any are a long answer, too."""
+
 
 class ArgumentsError(ValueError):
     """Argument text that is no JSON object. The message says where, and never what."""
@@ -54,7 +57,7 @@ class Response:
         self._call_id = call_id
         self._blocks: dict[int, _Block] = {}
         self.size = 0
-        """How much was said so far, in UTF-16 code units."""
+        """How much was said so far, in UTF-16 code units; a call counts as some by itself."""
 
     def is_news(self, event: TextDelta | ThinkingDelta | ToolCallDelta) -> bool:
         """Whether the event says anything: some servers send pieces without text."""
@@ -70,7 +73,10 @@ class Response:
         return self._grow(event.index, block, event.text)
 
     def _add_call(self, event: ToolCallDelta) -> MessageDelta | None:
-        block = self._blocks.setdefault(event.index, _Block("tool_call"))
+        block = self._blocks.get(event.index)
+        if block is None:
+            block = self._blocks[event.index] = _Block("tool_call")
+            self.size += _A_CALL
         news = False
         if event.id and block.call_id is None:
             block.call_id, news = self._call_id(event.id), True

@@ -167,7 +167,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         usual_path="/inference",
     ),
     "ollama": _local(11434, "OLLAMA_API_KEY", "OLLAMA_BASE_URL", "OLLAMA_HOST", cuts_prompts=True),
-    "lmstudio": _local(1234, "LM_API_TOKEN", "LMSTUDIO_BASE_URL", cuts_prompts=True),
+    "lmstudio": _local(1234, "LM_API_TOKEN", "LMSTUDIO_BASE_URL", cuts_prompts=True, empty_content="text"),
     "llamacpp": _local(8080, "LLAMA_API_KEY", "LLAMACPP_BASE_URL"),
     "vllm": _local(
         8000, "VLLM_API_KEY", "VLLM_BASE_URL", max_tokens_field="max_completion_tokens"

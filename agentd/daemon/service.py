@@ -20,6 +20,7 @@ from agentd.daemon.start import Start
 from agentd.daemon.stdin import read_frames
 from agentd.protocol.errors import RpcError
 from agentd.protocol.frames import BrokenFraming, Oversized, encode
+from agentd.workspace.open_files import allow_enough
 from agentd.workspace.process import Processes
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def serve(start: Start, assemble: Assemble, frame: Callable[[bytes], bytes] = en
 
 
 async def _serve(start: Start, assemble: Assemble, frame: Callable[[bytes], bytes]) -> int:
-    async with anyio.create_task_group() as tasks, Processes() as processes:
+    async with anyio.create_task_group() as tasks, Processes(allow_enough()) as processes:
         lifetime = Lifetime(tasks.start_soon)
         outbox = Outbox(start.fd_out, lambda: lifetime.end(1, "stdout is closed"), frame)
         parts = assemble(Ground(start, tasks, processes, lifetime, outbox))

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from agentd.providers.json_text import parse_json
-from agentd.providers.sse import EventStream, ServerSentEvent, TruncatedEventStream
+from agentd.providers.sse import EventStream, Lead, ServerSentEvent, TruncatedEventStream
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class AnswerPayloads:
         self._stray = self._tries = 0
         self._json: bytearray | None = None
         self._began = False
+        self._lead = Lead()
         self._logged_noise = False
 
     @property
@@ -56,7 +57,7 @@ class AnswerPayloads:
     def feed(self, data: bytes) -> Iterable[Payload]:
         """Take the next bytes; give what they complete."""
         if not self._began:
-            data = data.lstrip()
+            data = self._lead.without(data)
             if not data:
                 return ()
             self._begin(data[:1])

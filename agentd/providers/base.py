@@ -116,7 +116,8 @@ class ProviderError(Exception):
     """A request to a model failed. `message` is fit for the user: no secret, no page of HTML, never empty.
 
     `status` is HTTP's, `code` the server's own word for the failure, `request_id` its name for the request.
-    `context_limit` is the model's context window in tokens, where an overflow told it.
+    `context_limit` is the model's context window in tokens, where an overflow told it. `words` is what the
+    server said, for its provider alone.
     """
 
     def __init__(  # noqa: PLR0913 - what a failure tells, all of it by name and none of it needed
@@ -131,6 +132,7 @@ class ProviderError(Exception):
         retry_after_ms: int | None = None,
         context_limit: int | None = None,
         usage: Usage | None = None,
+        words: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -142,6 +144,7 @@ class ProviderError(Exception):
         self.retry_after_ms = retry_after_ms
         self.context_limit = context_limit
         self.usage = usage
+        self.words = words
 
     def to_run_error(self) -> RunError:
         """The same as the wire tells it."""

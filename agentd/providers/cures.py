@@ -1,7 +1,8 @@
-"""Fields that a server refuses, and how a request does without them.
+"""Fields and forms that a server refuses, and how a request does without them.
 
 A dialect says what a server takes, but nobody may have said which one it speaks, and behind a proxy there may
-be a stricter server. A refusal mostly names the field. A cure is the flag of the dialect that leaves it out.
+be a stricter server. A refusal mostly names the field. A cure is the flag of the dialect that leaves it out,
+or has it look otherwise.
 """
 
 import logging
@@ -20,6 +21,8 @@ _NOT_TAKEN = (
     r"(?:un(?:supported|known|recogni[sz]ed|expected)|n[o']t (?:support(?:ed)?|permitted|allowed|accepted)"
     r"|extra|forbidden|additional propert|invalid (?:field|param|arg))"
 )
+_OF_A_TEMPLATE = re.compile(r"jinja|raise_exception|chat[_ ]template", re.IGNORECASE)
+"""llama.cpp tells of what a model's own template refuses as a fault of the server."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ def cured(dialect: D, refusal: Refusal, cures: Iterable[Cure], tried: set[str]) 
 
     For one request a flag is turned once: `tried` are those that were, and takes the next.
     """
-    if refusal.error.kind != "bad_request":
+    if refusal.error.kind != "bad_request" and not _OF_A_TEMPLATE.search(refusal.text):
         return None
     for cure in cures:
         if cure.flag in tried or getattr(dialect, cure.flag) == cure.value:

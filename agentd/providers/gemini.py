@@ -5,6 +5,7 @@ The request is built in `gemini_request`, the answer read in `gemini_decoder`, w
 """
 
 import logging
+import re
 from dataclasses import replace
 from functools import cached_property
 from http import HTTPStatus
@@ -15,7 +16,7 @@ import httpx
 from agentd.providers.base import ModelRequest
 from agentd.providers.gemini_decoder import GeminiDecoder
 from agentd.providers.gemini_dialect import GEMINI, VERTEX, GeminiDialect, bare_name, version_prefix
-from agentd.providers.gemini_request import generate_body, told_to_think
+from agentd.providers.gemini_request import Signatures, generate_body, told_to_think
 from agentd.providers.http_endpoint import Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.http_provider import HttpProvider, key_header
@@ -24,6 +25,11 @@ __all__ = ["GEMINI", "VERTEX", "Gemini", "GeminiDialect", "Timeouts"]
 
 _LAST_WAIT_SECONDS = 0.8
 """How long what follows a finishReason may take: nothing should, and no end mark says so."""
+
+_BAD_SIGNATURE = re.compile(
+    r"(?:corrupted|invalid) thought.?signature|thought.?signature is (?:not |in)valid", re.I
+)
+_NO_SIGNATURE = re.compile(r"missing an? `?thought.?signature", re.I)
 
 _log = logging.getLogger(__name__)
 
@@ -59,12 +65,15 @@ class Gemini(HttpProvider[GeminiDialect]):
         """See `HttpProvider`.
 
         A model may refuse how much it was asked to think, and a server the form of the schemas: what was
-        refused is left out from then on.
+        refused is left out from then on. Signatures can become worthless, as another key or another server
+        behind the same address did not make them: a request that is refused for one is sent again without
+        them, or the session could not go on.
         """
         path, headers = self._path(request.model.name), key_header(peer.secret, self._dialect.auth)
+        signatures: Signatures = "kept"
         while True:
             dialect, refused = self._dialect, self._refused.get(request.model.name, set())
-            body = generate_body(request, dialect, without=refused)
+            body = generate_body(request, dialect, without=refused, signatures=signatures)
             response = await self._endpoint.post(peer, path, body, headers)
             refusal = await self._endpoint.refusal(peer, response)
             if refusal is None:
@@ -74,6 +83,10 @@ class Gemini(HttpProvider[GeminiDialect]):
                 self._dialect = replace(dialect, schemas="subset")
             elif bad and "thinking" in refusal.text.lower() and (told := told_to_think(body)):
                 self._refused[request.model.name] = refused | told
+            elif bad and signatures == "kept" and _BAD_SIGNATURE.search(refusal.text):
+                signatures = "dropped"
+            elif bad and signatures != "made" and _NO_SIGNATURE.search(refusal.text):
+                signatures = "made"
             else:
                 raise refusal.error
             _log.warning("%s; asking again without that", refusal.error.message)

@@ -34,6 +34,8 @@ from agentd.providers.surrogates import SurrogatePairs
 
 _READ = frozenset(("text", "functionCall", "thought", SIGNATURE, "thought_signature"))
 """The fields of a part that are read here; another that holds an object makes it one that is only kept."""
+_BESIDE = frozenset(("partMetadata", "mediaResolution", "videoMetadata"))
+"""Objects that only describe a part: one that holds nothing else is refused when it comes back."""
 
 
 class GeminiDecoder:
@@ -204,7 +206,7 @@ class GeminiDecoder:
 
 
 def _is_other(part: Mapping[str, Any]) -> bool:
-    return any(isinstance(part[name], dict) for name in part.keys() - _READ)
+    return any(isinstance(part[name], dict) for name in part.keys() - _READ - _BESIDE)
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,8 @@ https://ai.google.dev/api/generate-content
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from agentd.protocol.messages import (
     AssistantMessage,
@@ -31,16 +32,26 @@ IMAGES_OF_RESULTS = "Images from the tool results above:"
 
 Part = dict[str, Any]
 
+Signatures = Literal["kept", "dropped", "made"]
+"""What becomes of a model's signatures: they go back, or they do not, as they are worth nothing any more; or
+each turn of calls has `UNSIGNED` instead, for a model that wants one though its name does not tell."""
+
 
 def generate_body(
-    request: ModelRequest, dialect: GeminiDialect = GEMINI, *, without: Collection[str] = ()
+    request: ModelRequest,
+    dialect: GeminiDialect = GEMINI,
+    *,
+    without: Collection[str] = (),
+    signatures: Signatures = "kept",
 ) -> dict[str, Any]:
     """The body of the request. Raises `ProviderError` for an image that the model cannot see.
 
     `without` names what the model has refused of its thinking, in the words of `told_to_think`.
     """
     traits = traits_of(request.model.name, dialect)
-    body: dict[str, Any] = {"contents": _Contents(request.model, traits).of(request)}
+    signing = replace(traits, signs_calls=True) if signatures == "made" else traits
+    contents = _Contents(request.model, signing, own=signatures == "kept")
+    body: dict[str, Any] = {"contents": contents.of(request)}
     if request.system.strip():
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     if request.tools:
@@ -85,9 +96,11 @@ def _declaration(tool: ToolSpec, dialect: GeminiDialect) -> dict[str, Any]:
 class _Contents:
     """The contents of one request as they grow."""
 
-    def __init__(self, model: Model, traits: Traits) -> None:
+    def __init__(self, model: Model, traits: Traits, *, own: bool) -> None:
+        """With `own`, what the model has said goes back as it made it, signatures and all."""
         self._model = model
         self._traits = traits
+        self._own = own
         self._contents: list[dict[str, Any]] = []
         self._user: list[Part] = []  # what the next user content will say
         self._responses: list[Part] = []
@@ -125,7 +138,7 @@ class _Contents:
 
     def _answer_parts(self, message: AssistantMessage) -> Iterator[Part]:
         model = self._model
-        is_own = message.provider == model.provider and message.model in (model.name, model.id)
+        is_own = self._own and message.provider == model.provider and message.model in (model.name, model.id)
         calls = iter(message.calls)
         needs_signature = self._traits.signs_calls
         for part in replayed(message.provider_data if is_own else None, message):

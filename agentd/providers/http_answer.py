@@ -7,6 +7,7 @@ busy with an event.
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Protocol
 
@@ -57,7 +58,8 @@ class Answer:
 
     Entering calls `peer`, which says whom the request goes to, then `send`, which sends it and gives the head
     of an answer that can be read; both raise `ProviderError`. `decoder` makes the reader of that answer. What
-    it reads is told with the session's own `names` of tools, and with the `thinking` in its text apart.
+    it reads is told with the session's own `names` of tools, and with the `thinking` in its text apart. Of a
+    failure before the first word `learn` is asked whether the next request will be another for it.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Answer:
         *,
         names: ToolNames,
         thinking: InlineThinking | None = None,
+        learn: Callable[[Peer, ProviderError], bool],
     ) -> None:
         self._endpoint = endpoint
         self._whom = peer
@@ -76,6 +79,8 @@ class Answer:
         self._make_decoder = decoder
         self._names = names if names else None
         self._thinking = thinking
+        self._learn = learn
+        self._spoke = False
         self._ready: deque[StreamEvent] = deque()
         self._lost = ""
         self._mute = 0  # bytes since the last word of the answer
@@ -86,8 +91,9 @@ class Answer:
     async def __aenter__(self) -> AsyncIterator[StreamEvent]:
         self._first_byte_by = anyio.current_time() + self._endpoint.timeouts.first_byte
         self._peer = self._whom()
-        self._decoder = self._make_decoder(self._peer)
         self._response = await self._send(self._peer)
+        content_type = self._response.headers.get("content-type", "")
+        self._decoder = self._make_decoder(replace(self._peer, content_type=content_type))
         self._bytes = self._response.aiter_bytes()
         return self
 
@@ -124,11 +130,14 @@ class Answer:
         if self._names is not None:
             events = map(self._names.heard, events)
         self._ready.extend(events)
+        self._spoke = self._spoke or bool(self._ready)
 
     def _fail(self, error: ProviderError) -> None:
         """The answer has failed. What it had said until then is told first."""
         if error.request_id is None:
             error.request_id = request_id_in(self._peer, self._response.headers)
+        if not self._spoke and self._learn(self._peer, error):
+            error.retryable = True
         self._failure = error
         if self._thinking is not None:
             self._ready.extend(self._thinking.flush())

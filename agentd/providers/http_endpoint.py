@@ -22,7 +22,7 @@ import httpx
 
 from agentd import __version__
 from agentd.providers.base import NO_HEADERS, Headers, ProviderError
-from agentd.providers.http_errors import Peer, error_from_response, redirect_error, wrong_page_error
+from agentd.providers.http_errors import Peer, error_from_response, redirect_error
 
 _HEADERS = {
     "Accept": "text/event-stream",
@@ -153,16 +153,17 @@ class Endpoint:
             raise self._unreachable(peer, error) from error
 
     async def refusal(self, peer: Peer, response: httpx.Response) -> Refusal | None:
-        """What an answer means that is no success, or None for one that can be read. Closes a refused one."""
-        status, content_type = response.status_code, response.headers.get("content-type", "")
-        if response.is_success and "html" not in content_type.lower():
+        """What an answer means that is no success, or None for one that can be read. Closes a refused one.
+
+        A success may be anything, whatever its head says of it: small servers stream as text/html.
+        """
+        if response.is_success:
             return None
         try:
             body = await self._beginning(response)
         finally:
             await self.close(response)
-        if response.is_success:
-            return Refusal(wrong_page_error(peer, status, content_type), "")
+        status = response.status_code
         if response.has_redirect_location:
             return Refusal(redirect_error(peer, status, response.headers["location"]), "")
         error = error_from_response(peer, status, response.headers, body, now=time.time())

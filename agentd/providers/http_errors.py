@@ -105,7 +105,7 @@ class Peer:
     """Whom we talk to, as error messages need it. `secret`, the key, is taken out of every message.
 
     So are the `hidden` values of headers. `usual_end` is how a base_url of the API mostly ends.
-    `thinking_tag` is the model's.
+    `thinking_tag` is the model's, `content_type` that of its answer.
     """
 
     provider: str
@@ -115,6 +115,7 @@ class Peer:
     usual_end: str = "/v1"
     hidden: tuple[str, ...] = field(default=(), repr=False)
     thinking_tag: str | None = None
+    content_type: str = ""
 
     def excerpt(self, text: str) -> str:
         """A server's own words in short, on one line, without markup and without the secret."""
@@ -192,6 +193,7 @@ def error_from_payload(peer: Peer, payload: Any, usage: Usage | None = None) -> 
         retry_after_ms=retry_after_ms({}, 0.0, evidence),
         context_limit=context_limit_in(payload, words) if kind == "context_overflow" else None,
         usage=usage,
+        words=evidence,
     )
 
 
@@ -222,11 +224,13 @@ def redirect_error(peer: Peer, status: int, location: str) -> ProviderError:
     )
 
 
-def wrong_page_error(peer: Peer, status: int, content_type: str) -> ProviderError:
-    """A successful answer that is no model's answer, such as a login page."""
+def wrong_page_error(peer: Peer, status: int, what: str) -> ProviderError:
+    """A successful answer that is no model's answer, such as a login page; `what` it seems to be instead."""
+    if "html" in peer.content_type.lower():
+        what = peer.excerpt(peer.content_type)
     return ProviderError(
         "protocol",
-        f"{peer.provider}: {peer.url} answered HTTP {status} with {content_type or 'no content type'}, "
+        f"{peer.provider}: {peer.url} answered HTTP {status} with {what}, "
         f'not a model\'s stream. Check base_url: it usually ends in "{peer.usual_end}".',
         status=status,
     )

@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import httpx
 
-from agentd.providers.base import NO_HEADERS, Headers, ModelRequest
+from agentd.providers.base import NO_HEADERS, Headers, ModelRequest, ProviderError
 from agentd.providers.cures import Cure, cured
 from agentd.providers.http_answer import Answer, Decoder
-from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Timeouts
+from agentd.providers.http_endpoint import DEFAULT_TIMEOUTS, Endpoint, OpenClient, Refusal, Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.inline_thinking import InlineThinking
 from agentd.providers.tool_names import ToolNames
@@ -23,6 +23,9 @@ class HttpProvider(ABC, Generic[D]):
 
     A faulty address, key or header is told by the first request, before anything is sent.
     """
+
+    _cures: ClassVar[Iterable[Cure]] = ()
+    """What may be done about a refusal."""
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class HttpProvider(ABC, Generic[D]):
             self._decoder,
             thinking=InlineThinking(tag) if tag else None,
             names=names,
+            learn=self._learn,
         )
 
     async def aclose(self) -> None:
@@ -76,7 +80,6 @@ class HttpProvider(ABC, Generic[D]):
         path: str,
         body: Callable[[D], Mapping[str, Any]],
         headers: Mapping[str, str],
-        cures: Iterable[Cure],
     ) -> httpx.Response:
         """Send the request in the dialect that is known of the model; give the answer's head.
 
@@ -90,10 +93,18 @@ class HttpProvider(ABC, Generic[D]):
             refusal = await self._endpoint.refusal(peer, response)
             if refusal is None:
                 return response
-            better = cured(dialect, refusal, cures, tried)
+            better = cured(dialect, refusal, self._cures, tried)
             if better is None:
                 raise refusal.error
             self._learnt[peer.model] = better
+
+    def _learn(self, peer: Peer, error: ProviderError) -> bool:
+        """The same for a refusal inside an answer, which servers give that have promised one too early."""
+        dialect = self._learnt.get(peer.model, self._dialect)
+        better = cured(dialect, Refusal(error, error.words), self._cures, set())
+        if better is not None:
+            self._learnt[peer.model] = better
+        return better is not None
 
     # --- what an API has of its own ---------------------------------------------------------------
 

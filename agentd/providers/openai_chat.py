@@ -19,7 +19,44 @@ __all__ = ["ChatDialect", "OpenAIChat", "Timeouts"]
 
 _PATH = "/chat/completions"
 
+_REASONING_SAID = (
+    r"reasoning_content|reasoning_details|extra_content|tool_calls\W{1,5}\d+\W{1,5}\w+"
+    r"|messages?\W{1,4}\d+\W{1,4}(?:\w+\W{1,5}){0,2}reasoning"
+)
+"""The names of what only its server can have put into a history, reasoning above all; "reasoning" alone may
+be what a request asks for."""
+
+_WORTHLESS = (
+    r"invalid \W?signature\W? in \W?thinking|(?:corrupted|invalid) thought.?signature"
+    r"|thought.?signature is (?:not |in)valid|invalid_encrypted_content"
+)
+
+_CURES_OF_HISTORY = (
+    Cure(
+        "empty_content",
+        "text",
+        r"\bcontent\b[\s\S]{0,100}?(?:(?:must|should) be (?:an? )?(?:valid )?string|expected a string|<nil>)",
+    ),
+    # A gateway may have another server behind it than the one that thought: a stricter one, or one with
+    # another key for what was signed or encrypted.
+    Cure("reasoning_replay", "never", f"{not_taken(_REASONING_SAID)}|{_WORTHLESS}"),
+    Cure("sign_calls", True, r"missing an? `?thought.?signature"),
+    Cure(
+        "reasoning_replay",
+        "required",
+        r"reasoning_content\b[\s\S]{0,80}?(?:missing|required|must be passed)"
+        r"|missing\W{1,3}reasoning_content",
+    ),
+    Cure("call_ids", "40", r"tool_call[\s\S]{0,40}?too long[\s\S]{0,60}?maximum length 40\b"),
+    Cure("call_ids", "64", r"tool_call[\s\S]{0,40}?too long[\s\S]{0,60}?maximum length 64\b"),
+    # Mistral's rules hold wherever its models run: vLLM has them in code, llama.cpp in a template (HTTP 500).
+    Cure("call_ids", "nine", r"tool call id was[\s\S]{0,200}?length of 9\b"),
+    Cure("user_after_tool", False, r"unexpected role '?user'? after role '?tool|roles must alternate"),
+)
+"""A session whose history is refused could not go on: its form is changed, and nothing of what was said."""
+
 _CURES = (
+    *_CURES_OF_HISTORY,
     Cure("stream_options", False, r"stream_options"),
     Cure(
         "stream",
@@ -47,6 +84,8 @@ _CURES = (
 class OpenAIChat(HttpProvider[ChatDialect]):
     """A `Provider` over one base URL, for example "http://127.0.0.1:11434/v1"."""
 
+    _cures = _CURES
+
     def _plain(self) -> ChatDialect:
         return PLAIN
 
@@ -59,4 +98,4 @@ class OpenAIChat(HttpProvider[ChatDialect]):
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
         """See `HttpProvider`."""
         headers = key_header(peer.secret, self._dialect.auth)
-        return await self._ask(peer, _PATH, lambda dialect: chat_body(request, dialect), headers, _CURES)
+        return await self._ask(peer, _PATH, lambda dialect: chat_body(request, dialect), headers)

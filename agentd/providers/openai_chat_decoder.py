@@ -8,6 +8,7 @@ What servers do to this format is in the tests, stream by stream. The rules that
 * everything may be absent, null or of a wrong type; what cannot be used is passed over, the rest is used;
 * only choice 0 is read; the last usage stands, wherever it is, and it often comes after `finish_reason`;
 * `finish_reason` does not end the reading, `[DONE]` does; either may be missing, but not both;
+* `finish_reason` may stand in every chunk; one behind which the answer goes on was none;
 * an answer that is plain JSON, not a stream, is one big chunk whose `message` is its delta.
 """
 
@@ -34,7 +35,7 @@ from agentd.providers.json_text import parse_json, storable
 from agentd.providers.openai_stop import stop_of
 from agentd.providers.openai_usage import usage_of_chunk
 from agentd.providers.reasoning import Reasoning
-from agentd.providers.sse import EventStream, ServerSentEvent, TruncatedEventStream
+from agentd.providers.sse import EventStream, Lead, ServerSentEvent, TruncatedEventStream
 from agentd.providers.surrogates import SurrogatePairs
 from agentd.providers.tool_fragments import ToolFragments
 
@@ -50,12 +51,13 @@ class ChatDecoder:
     def __init__(self, peer: Peer) -> None:
         self.done = False
         """Whether all has been said, so that the connection can be left without waiting for its end."""
-        self.finish_reason: str | None = None
-        """The server's own word for why it stopped, when it has said one."""
+        self._finish: str | None = None
+        self._goes_on = False  # whether more was said behind a finish
         self._peer = peer
         self._stream = EventStream()
         self._json: bytearray | None = None
         self._began_reading = False
+        self._lead = Lead()
         self._chunks = 0
         self._complete = False
         self._failure: ProviderError | None = None
@@ -70,10 +72,15 @@ class ChatDecoder:
         self._pairs = SurrogatePairs()
         self._logged_noise = False
 
+    @property
+    def finish_reason(self) -> str | None:
+        """The server's own word for why it stopped, once it seems to have; None where it goes on."""
+        return None if self._goes_on and not self._complete else self._finish
+
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take the next bytes; give what they say."""
         if not self._began_reading:
-            data = data.lstrip()
+            data = self._lead.without(data)
             if not data:
                 return []
             self._begin(data[:1])
@@ -105,16 +112,17 @@ class ChatDecoder:
             raise self._failure
         if not self._chunks:
             raise unanswered_error(self._peer, lost, self._usage, has_words=self._stream.has_words)
-        if self.finish_reason is None and not self._complete:
+        is_cut = self._finish is None or (self._goes_on and lost)
+        if is_cut and not self._complete:
             raise truncated_error(self._peer, lost, self._usage)
         stop = stop_of(
             self._peer,
-            self.finish_reason,
+            self._finish,
             calls=bool(self._calls.count),
             refused=self._refused,
             usage=self._usage,
         )
-        return StreamEnd(stop, self._usage, self.finish_reason, self._provider_data() or None)
+        return StreamEnd(stop, self._usage, self._finish, self._provider_data() or None)
 
     def _provider_data(self) -> dict[str, Any]:
         data = self._reasoning.replay()
@@ -204,14 +212,19 @@ class ChatDecoder:
     # --- choices ----------------------------------------------------------------------------------
 
     def _take_choice(self, choice: dict[str, Any], events: list[StreamEvent]) -> None:
+        before = len(events)
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):
             self._take_delta(delta, events)
         elif isinstance(message, dict) and not self._blocks:
             self._take_delta(_as_delta(message), events)
+        has_said = len(events) > before
         reason = choice.get("finish_reason")
-        if isinstance(reason, str) and reason:
-            self.finish_reason = reason
+        is_reason = isinstance(reason, str) and bool(reason)
+        if has_said or is_reason:
+            self._goes_on = has_said and self._finish is not None
+        if is_reason:
+            self._finish = reason
 
     def _take_delta(self, delta: dict[str, Any], events: list[StreamEvent]) -> None:
         self._say(ThinkingDelta, self._reasoning.add(delta), events)

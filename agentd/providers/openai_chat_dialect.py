@@ -6,7 +6,7 @@ The defaults suit a server that nothing is known of: only fields that all of the
 from dataclasses import dataclass
 from typing import Literal
 
-CallIdRule = Literal["any", "64", "nine"]
+CallIdRule = Literal["any", "64", "40", "nine"]
 EffortForm = Literal[
     "reasoning_effort", "reasoning", "thinking", "thinking_effort", "enable_thinking", "chat_template_kwargs",
     "none",
@@ -35,12 +35,16 @@ class ChatDialect:
     parallel_tool_calls: bool | None = None
     """Allow or forbid several calls in one answer; None leaves that to the server."""
     call_ids: CallIdRule = "any"
-    """What ids of tool calls may be: at most 64 characters (OpenAI), or nine letters and digits (Mistral)."""
+    """What ids of tool calls may be: at most 64 characters (OpenAI) or 40 (gateways with its older rule), or
+    nine letters and digits (Mistral)."""
     user_after_tool: bool = True
     """Whether a user message may follow a tool's result; else a short answer is put between (Mistral)."""
     reasoning_replay: Literal["as_received", "required", "never"] = "as_received"
-    """Whether reasoning goes back, under the name that it came in, to the model that it came from.
-    `required`: every answer with calls has `reasoning_content`, be it empty (DeepSeek)."""
+    """Whether reasoning, and what else came with calls, goes back to the model that it came from, under the
+    name that it came in.
+    `required`: every answer with calls has `reasoning_content`, be it a blank (DeepSeek, Kimi)."""
+    sign_calls: bool = False
+    """Sign the calls that a model has not made itself with the word that Gemini takes for that."""
     effort_form: EffortForm = "reasoning_effort"
     """How an effort is asked for: as `reasoning_effort`; `reasoning: {effort}` (OpenRouter);
     `thinking: {type}` alone (GLM, Kimi) or with `reasoning_effort` (DeepSeek); `enable_thinking`, by itself

@@ -7,7 +7,7 @@ has to say it.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from agentd.protocol.messages import (
@@ -23,9 +23,10 @@ from agentd.protocol.messages import (
     UserMessage,
 )
 from agentd.providers.base import Model, ModelRequest, ToolSpec, no_images
+from agentd.providers.gemini_request import UNSIGNED
 from agentd.providers.inline_thinking import inlined
 from agentd.providers.mistral_call_ids import NineLetterIds
-from agentd.providers.openai_call_ids import CallIds
+from agentd.providers.openai_call_ids import OLD_MAX_LENGTH, CallIds
 from agentd.providers.openai_chat_dialect import PLAIN, CallIdRule, ChatDialect, EffortForm
 from agentd.providers.openai_schema import function_parameters
 from agentd.providers.openai_text import NO_OUTPUT, data_url, said, shows_error
@@ -37,6 +38,8 @@ RESULTS_SEEN = "I have seen the results."
 """What stands between results and a user message for servers that want an answer there."""
 
 _MAX_CACHE_KEY = 64
+_NO_REASONING = " "
+"""The reasoning of an answer that had none, where there has to be some: Kimi takes "" for nothing at all."""
 
 
 class _Ids(Protocol):
@@ -52,7 +55,12 @@ class _SameIds:
         return id
 
 
-_IDS: dict[CallIdRule, type[_Ids]] = {"any": _SameIds, "64": CallIds, "nine": NineLetterIds}
+_IDS: dict[CallIdRule, Callable[[], _Ids]] = {
+    "any": _SameIds,
+    "64": CallIds,
+    "40": lambda: CallIds(OLD_MAX_LENGTH),
+    "nine": NineLetterIds,
+}
 
 
 def chat_body(request: ModelRequest, dialect: ChatDialect = PLAIN) -> dict[str, Any]:
@@ -181,7 +189,8 @@ def _assistant_message(
     if calls:
         answer["tool_calls"] = calls
     kept = message.provider_data or {}
-    if kept and message.provider == model.provider and message.model in (model.name, model.id):
+    is_own = message.provider == model.provider and message.model in (model.name, model.id)
+    if kept and is_own and dialect.reasoning_replay != "never":
         thinking = "".join(block.text for block in message.content if isinstance(block, ThinkingContent))
         answer |= _thinking_again(kept, thinking, text, dialect)
         for call, extra in zip(calls, kept.get("callExtras", ()), strict=False):
@@ -189,8 +198,10 @@ def _assistant_message(
                 call |= {name: value for name, value in extra.items() if name not in call}
         if "extraContent" in kept:
             answer["extra_content"] = kept["extraContent"]
+    if calls and dialect.sign_calls:
+        calls[0].setdefault("extra_content", {"google": {"thought_signature": UNSIGNED}})
     if calls and dialect.reasoning_replay == "required":
-        answer.setdefault("reasoning_content", "")
+        answer.setdefault("reasoning_content", _NO_REASONING)
     return answer
 
 
@@ -198,12 +209,11 @@ def _thinking_again(
     kept: Mapping[str, Any], thinking: str, text: str, dialect: ChatDialect
 ) -> dict[str, Any]:
     """The fields with which an answer's thinking goes back: in the form in which it came, or as demanded."""
-    if dialect.reasoning_replay == "never":
-        return {}
     whole = inlined(kept, thinking, text)
-    if whole is None:
-        return replayed(kept, thinking)
-    return {"reasoning_content": thinking} if dialect.reasoning_replay == "required" else {"content": whole}
+    if dialect.reasoning_replay == "required" and thinking:
+        beside = {name: value for name, value in replayed(kept, thinking).items() if name != "reasoning"}
+        return beside | {"reasoning_content": thinking}
+    return replayed(kept, thinking) if whole is None else {"content": whole}
 
 
 def _call(call: ToolCall, ids: _Ids) -> dict[str, Any]:

@@ -22,7 +22,8 @@ _CURES = (
     Cure(
         "replay_reasoning",
         False,
-        r"invalid_encrypted_content|encrypted content.{1,200}could not be"
+        r"invalid_encrypted_content|encrypted content.{1,200}could not be|could not decrypt"
+        r"|encrypted_content\W{1,3}was not issued"
         r"|without its required following item",
     ),
     Cure("encrypted_reasoning", False, r"reasoning\.encrypted_content|encrypted content is not supported"),
@@ -30,12 +31,18 @@ _CURES = (
     Cure("reasoning", False, r"unsupported parameter: '?reasoning(?:\.effort)?\b(?!\.)"),
     Cure("prompt_cache_key", False, r"prompt_cache_key"),
     Cure("output_limit", False, r"max_output_tokens"),
+    # What one server of a gateway adds to its items, the next may not know.
+    Cure("bare_items", True, r"\b(?:unknown|unsupported|unrecognized) (?:parameter|field):? \W?input\W\d+\W"),
+    # Each call has its output: one that is not found is not where it is looked for (DeepSeek).
+    Cure("adjacent_calls", True, r"no tool output found for (?:tool|function) call"),
     Cure("item_ids", True, r"validation error|input should be a valid"),
 )
 
 
 class OpenAIResponses(HttpProvider[ResponsesDialect]):
     """A `Provider` over one base URL, for example "https://api.openai.com/v1"."""
+
+    _cures = _CURES
 
     def _plain(self) -> ResponsesDialect:
         return OPENAI
@@ -49,4 +56,4 @@ class OpenAIResponses(HttpProvider[ResponsesDialect]):
     async def _send(self, peer: Peer, request: ModelRequest) -> httpx.Response:
         """See `HttpProvider`."""
         headers = key_header(peer.secret, "bearer")
-        return await self._ask(peer, _PATH, lambda dialect: responses_body(request, dialect), headers, _CURES)
+        return await self._ask(peer, _PATH, lambda dialect: responses_body(request, dialect), headers)

@@ -35,6 +35,7 @@ from agentd.providers.strict_schema import fits_strict
 MIN_OUTPUT = 16
 """The least `max_output_tokens` that the API takes."""
 _MAX_CACHE_KEY = 64
+_REASONING = ("summary", "content", "encrypted_content")
 
 Item = dict[str, Any]
 
@@ -57,6 +58,8 @@ class ResponsesDialect:
     """Send `max_output_tokens` where the model's limit is known."""
     strict: bool | None = False
     """`strict` of each tool: True where its schema allows it; None leaves the field out."""
+    bare_items: bool = False
+    """Of what items came with, send back only what makes the item: text, call, reasoning."""
     item_ids: bool = False
     """Send messages and reasoning in full, with an id and a status, to servers that refuse them without."""
     adjacent_calls: bool = False
@@ -214,7 +217,7 @@ def _as_it_came(
     led: list[Item] = []  # reasoning whose following item is not there yet
     said_next, called_next = iter(texts), iter(message.calls)
     for item in kept:
-        fields = dict(item) if dialect.item_ids else {key: item[key] for key in item if key != "id"}
+        fields = {key: item[key] for key in item if _goes_back(key, item["type"], dialect)}
         if fields["type"] == "reasoning":
             led += [{"summary": []} | fields] if dialect.replay_reasoning else []
             continue
@@ -224,6 +227,13 @@ def _as_it_came(
             items += [*led, _call(fields, next(called_next), ids)]
         led = []
     return items
+
+
+def _goes_back(key: str, type: str, dialect: ResponsesDialect) -> bool:
+    """Whether a field that an item came with goes back with it."""
+    if key == "id":
+        return dialect.item_ids
+    return not dialect.bare_items or key == "type" or (type == "reasoning" and key in _REASONING)
 
 
 def _spoken(fields: Mapping[str, Any], text: str) -> Item:

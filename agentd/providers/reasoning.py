@@ -54,9 +54,8 @@ class Reasoning:
         return kept
 
     def _add_detail(self, detail: Mapping[str, Any]) -> None:
-        same = ("type", "index")
         last = self._details[-1] if self._details else None
-        if last is None or any(last[0].get(key) != detail.get(key) for key in same):
+        if last is None or _is_another(last[0], detail):
             last = ({}, {})
             self._details.append(last)
         fields, growing = last
@@ -65,6 +64,13 @@ class Reasoning:
                 growing.setdefault(key, []).append(value)
             elif value or key not in fields:
                 fields[key] = value
+
+
+def _is_another(last: Mapping[str, Any], detail: Mapping[str, Any]) -> bool:
+    """Whether a detail does not go on with the last one: what is signed or encrypted must not be glued."""
+    if any(last.get(key) != detail.get(key) for key in ("type", "index")):
+        return True
+    return bool(last.get("id") and detail.get("id")) and last["id"] != detail["id"]
 
 
 def replayed(kept: Mapping[str, Any], thinking: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ _IGNORED = frozenset(("", "id", "retry"))
 """Field names that say nothing here; the empty one is that of a comment."""
 _FIELD_NAMES = ("data", "event", "id", "retry")
 _MAX_STRAY = 64 * 1024
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class TruncatedEventStream(ValueError):
@@ -34,6 +35,22 @@ class ServerSentEvent:
 
     data: str
     event: str = "message"
+
+
+class Lead:
+    """What may come before an answer and is no part of it: blanks, and a byte order mark."""
+
+    def __init__(self) -> None:
+        self._held = b""  # no more than a mark
+
+    def without(self, data: bytes) -> bytes:
+        """The next bytes from the first that says something; none as long as there may be more of a lead."""
+        data = (self._held + data).lstrip()
+        answer = data.removeprefix(_BYTE_ORDER_MARK).lstrip()
+        if _BYTE_ORDER_MARK.startswith(answer):
+            self._held = data[: len(_BYTE_ORDER_MARK)]
+            return b""
+        return answer
 
 
 class EventStream:

@@ -34,9 +34,10 @@ class _Call:
 
     def is_whole(self) -> bool:
         """Whether the arguments so far are a JSON object, so that nothing but blanks can follow."""
-        text = "".join(self.arguments)
-        if not text.rstrip().endswith("}"):
+        last = next((piece for piece in reversed(self.arguments) if not piece.isspace()), "")
+        if not last.rstrip().endswith("}"):  # looked at first, as long arguments come in many pieces
             return False
+        text = "".join(self.arguments)
         try:
             return isinstance(json.loads(text), dict)
         except (ValueError, RecursionError):

@@ -32,11 +32,14 @@ _SUFFIX = b"}"
 # --- failures -------------------------------------------------------------------------------------
 
 _FREE_SPACE = "Free some disk space, then go on."
+_FEWER_FILES = "Close sessions that are not needed, or raise the limit of open files (ulimit -n)."
 _FOLDER_RIGHTS = "Make agentd's data folder writable, or name another one in AGENTD_DATA."
 _WAY_OUT = {
     errno.ENOSPC: _FREE_SPACE,
     errno.EDQUOT: _FREE_SPACE,
     errno.EFBIG: "Raise the file size limit of the process (ulimit -f), then go on.",
+    errno.EMFILE: _FEWER_FILES,
+    errno.ENFILE: _FEWER_FILES,
     errno.EACCES: _FOLDER_RIGHTS,
     errno.EPERM: _FOLDER_RIGHTS,
     errno.EROFS: _FOLDER_RIGHTS,

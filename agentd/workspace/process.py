@@ -7,9 +7,9 @@ The rules:
 - On timeout and cancel the whole tree gets SIGTERM, half a second later SIGKILL, and only then the call
   returns.
 - The output is read as it comes, never waiting for whoever watches it.
-- A command inherits the environment and folder it is given, the umask and the limits of this process, and
-  nothing else: no terminal, no signal setting, no descriptor but the one it was promised. Its standard input
-  is empty.
+- A command inherits the environment and folder it is given, the umask and the limits of this process (that
+  of open files as it was before `open_files.py` raised it), and nothing else: no terminal, no signal setting,
+  no descriptor but the one it was promised. Its standard input is empty.
 - When this process dies, however it dies, the wardens see the end of their sockets and kill their commands.
 """
 
@@ -49,7 +49,9 @@ class Processes:
     The keeper behind it starts with the first command, and anew if it was killed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, open_files: int | None = None) -> None:
+        """`open_files` is how many a command may have open, where that is not what this process may."""
+        self._open_files = open_files
         self._keeper: _Keeper | None = None
         self._idle: list[socket.socket] = []
         self._running: set[Command] = set()
@@ -163,7 +165,7 @@ class Processes:
             else:
                 return
         if self._keeper is None:
-            self._keeper = _Keeper()
+            self._keeper = _Keeper(self._open_files)
         await self._keeper.fork_warden(far)
 
     def _forget_keeper(self) -> None:
@@ -187,12 +189,13 @@ class Processes:
 class _Keeper:
     """The process that forks wardens. It ends when its socket does."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_files: int | None) -> None:
+        limit = [] if open_files is None else [str(open_files)]
         self._control, far = socket.socketpair()
         try:
             with far:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-E", str(_WARDEN), str(far.fileno())],
+                    [sys.executable, "-I", "-S", "-E", str(_WARDEN), str(far.fileno()), *limit],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     pass_fds=[far.fileno()],

@@ -1,8 +1,8 @@
 """The processes that stand over commands: one keeper, and a warden for each command that runs.
 
-Run by path as `python -I -S -E warden.py FD`, with an empty environment; standard library only, never
-imported by the daemon. A fresh interpreter costs tens of milliseconds, a fork of one few, a warden that has
-nothing to do and takes the next command none:
+Run by path as `python -I -S -E warden.py FD [OPEN_FILES]`, with an empty environment; standard library only,
+never imported by the daemon. `OPEN_FILES` is how many a command may have open. A fresh interpreter costs tens
+of milliseconds, a fork of one few, a warden that has nothing to do and takes the next command none:
 
     daemon ── socket FD ──> keeper ── fork ──> warden ── posix_spawn ──> a command and all it starts
        └──────── a socket for each warden ────────┘
@@ -32,6 +32,7 @@ import errno
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -442,8 +443,12 @@ class Keeper:
 
 
 def main() -> None:
-    """Be the keeper, on the socket whose number is the only argument."""
+    """Be the keeper, on the socket whose number is the first argument."""
     fd = int(sys.argv[1])
+    for open_files in map(int, sys.argv[2:]):
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (open_files, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+        )
     os.set_inheritable(fd, False)
     keeper = Keeper(socket.socket(fileno=fd))
     gc.freeze()  # a collection in a warden would copy the pages it shares with the keeper

@@ -409,3 +409,13 @@ async def test_an_answer_without_end_is_not_read_for_ever_and_what_was_said_is_k
     assert "longer than 1 MB" in end.error.message
     (block,) = host.transcript[-1].content
     assert len(block.text) == 2**20 + 2**18
+
+
+async def test_calls_without_end_are_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentd.agent.exchange.MOST_SAID", 2**20)
+    endless = [ToolCallDelta(number, "", f"c{number}", "echo") for number in range(5000)]
+    host = MemoryHost(endless, tools=[FakeTool()])
+    end = await host.run()
+    assert end.error is not None
+    assert "longer than 1 MB" in end.error.message
+    assert host.transcript[-1].content == ()

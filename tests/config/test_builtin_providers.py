@@ -258,7 +258,7 @@ def test_a_custom_provider_speaks_any_api_with_any_flag(path: Path, api: str) ->
     [
         ("dialect", "max_token_field = 1", 'is no known key (did you mean "max_tokens_field"?)'),
         ("dialect", "betas = ['x']", "is no flag of openai-chat, but of anthropic"),
-        ("dialect", "call_ids = 'eight'", '"eight" is not known; use one of any, 64, nine'),
+        ("dialect", "call_ids = 'eight'", '"eight" is not known; use one of any, 64, 40, nine'),
         ("dialect", "images = 1", "has to be true or false, not a whole number"),
         ("dialect", "api_key = 'CANARY'", "keys do not belong into this file"),
         ("timeouts", "idel = 1", 'did you mean "idle"?'),

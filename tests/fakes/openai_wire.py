@@ -175,7 +175,7 @@ def _content_faults(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             blank = not content or any(
                 part.get("type") == "text" and not part["text"].strip() for part in content
             )
-        elif content is None:
+        elif not content:
             blank = not message.get("tool_calls")
         else:
             blank = not isinstance(content, str) or not content.strip()

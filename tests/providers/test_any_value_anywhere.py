@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentd.agent.response import Response
-from agentd.providers.base import ProviderError, StreamEnd
+from agentd.providers.base import ProviderError, StreamEnd, TextDelta
 from agentd.providers.json_text import parse_json
 
 HALF, OTHER_HALF = "\ud83d", "\ude00"
@@ -126,3 +126,20 @@ def test_json_is_read_as_deep_as_a_journal_can_hold_it(depth: int, is_read: bool
 
 def test_json_is_read_though_half_a_character_stands_in_its_text_itself() -> None:
     assert parse_json(f'{{"a": "{HALF}"}}') == {"a": HALF}
+
+
+MARK = "\ufeff".encode()
+
+
+@pytest.mark.parametrize(
+    "lead", [MARK, b"\r\n" + MARK, MARK + b"\n"], ids=["mark", "blanks, mark", "mark, blank"]
+)
+@pytest.mark.parametrize("chunk", [1, 1000])
+@pytest.mark.parametrize("api", APIS)
+def test_a_byte_order_mark_is_no_part_of_an_answer(api: str, chunk: int, lead: bytes) -> None:
+    events, _ = decode(api, lead + answer(api, "Hi"), chunk)
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Hi"
+    with pytest.raises(ProviderError, match="Boom"):
+        decode(api, lead + b'{"error": {"message": "Boom"}}', chunk)
+    with pytest.raises(ProviderError, match="HTML"):
+        decode(api, lead + b"<!DOCTYPE html><p>Hi", chunk)

@@ -224,6 +224,17 @@ async def test_a_page_in_place_of_an_answer_names_address_and_way_out(api: str, 
 
 
 @pytest.mark.parametrize(
+    "content_type", ["text/html; charset=utf-8", "text/plain", "application/octet-stream"]
+)
+async def test_a_stream_is_one_whatever_its_head_says_of_it(api: str, content_type: str) -> None:
+    """Small servers leave it to their framework to say what they send, and some frameworks say HTML."""
+    with RudeServer(Plan(head(content_type=content_type) + answer(api, "Hi"))) as server:
+        provider = provider_at(api, server.address)
+        assert (await read(provider)).text == "Hi"
+        await provider.aclose()
+
+
+@pytest.mark.parametrize(
     ("content_type", "body"),
     [("text/plain", b"Welcome to nginx"), ("application/json", b"null"), ("application/json", b'"hi"')],
     ids=["text", "null", "a-string"],

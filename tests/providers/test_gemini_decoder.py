@@ -305,6 +305,15 @@ def test_signatures_stay_with_their_parts() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["partMetadata", "mediaResolution", "videoMetadata"])
+def test_what_only_describes_a_part_is_none_that_could_go_back(name: str) -> None:
+    events, end = decode(
+        stream(chunk(HI, {name: {"a": 1}}, {name: {}, "thoughtSignature": "eA=="}, finish="STOP"))
+    )
+    assert text(events) == "Hi"
+    assert end.provider_data == {"parts": [{"chars": 2}, {"chars": 0, "thoughtSignature": "eA=="}]}
+
+
 def test_a_signature_on_a_later_piece_of_a_call_is_that_calls() -> None:
     signed = partial(("$.n", 1, False), more=False) | {"thoughtSignature": "c2ln"}
     _, end = decode(stream(chunk(OPEN), chunk(signed, finish="STOP")))

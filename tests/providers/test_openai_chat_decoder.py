@@ -128,6 +128,15 @@ def test_reasoning_only_in_details_is_said_and_kept() -> None:
     assert end.provider_data == {"reasoningDetails": [kept]}
 
 
+def test_details_of_several_calls_without_an_index_are_not_glued() -> None:
+    """What Gemini has signed comes in a detail for each of its parallel calls, which its id names."""
+    details = [
+        {"type": "reasoning.encrypted", "id": id, "data": data} for id, data in (("a", "x"), ("b", "y"))
+    ]
+    _, end = decode(sse(*(delta(reasoning_details=[detail]) for detail in details), STOP))
+    assert end.provider_data == {"reasoningDetails": details}
+
+
 def test_a_calls_extra_content_is_kept_for_its_position() -> None:
     extra = {"google": {"thought_signature": "c2ln"}}
     chunks = [
@@ -337,6 +346,38 @@ def test_refusal_text_is_said_and_stops_as_a_refusal() -> None:
     events, end = decode(sse(delta(refusal="I can"), delta(refusal="not."), STOP))
     assert text_of(events) == "I cannot."
     assert (end.stop, end.raw_stop) == ("refusal", "stop")
+
+
+def test_a_finish_behind_which_the_answer_goes_on_was_none() -> None:
+    """Gateways that hand on a reason with every chunk."""
+    decoder = ChatDecoder(PEER)
+    decoder.feed(sse(delta("STOP", content="a"), delta("STOP", content="b"), done=False))
+    assert decoder.finish_reason is None, "more may come after any time"
+    decoder.feed(sse(delta("STOP"), done=False))
+    assert decoder.finish_reason == "STOP"
+    decoder.close()
+    assert decoder.end("the connection broke").stop == "stop"
+
+
+def test_an_answer_with_a_finish_in_every_chunk_is_whole_at_the_end_of_the_connection() -> None:
+    events, end = decode(sse(delta("STOP", content="a"), delta("STOP", content="b"), done=False))
+    assert (text_of(events), end.stop) == ("ab", "stop")
+
+
+@pytest.mark.parametrize("last", [USAGE, delta("STOP")])
+def test_what_follows_the_last_chunk_with_a_finish_is_not_waited_for_long(last: dict[str, Any]) -> None:
+    decoder = ChatDecoder(PEER)
+    decoder.feed(sse(delta("STOP", content="a"), delta("STOP", content="b"), last, done=False))
+    assert decoder.finish_reason == "STOP"
+
+
+def test_an_answer_with_a_finish_in_every_chunk_that_breaks_off_is_truncated() -> None:
+    decoder = ChatDecoder(PEER)
+    decoder.feed(sse(delta("STOP", content="a"), delta("STOP", content="b"), done=False))
+    decoder.close()
+    with pytest.raises(ProviderError, match="truncated") as caught:
+        decoder.end("the connection broke")
+    assert caught.value.retryable
 
 
 # --- failures -------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ FOREIGN = assistant(thinking("hm"), call("c1"), model="another")
         ("as_received", FOREIGN, {}),
         ("never", REASONED, {}),
         ("required", REASONED, {"reasoning_content": "hm"}),
-        ("required", FOREIGN, {"reasoning_content": ""}),
+        ("required", FOREIGN, {"reasoning_content": " "}),
         ("required", assistant("Hello"), {}),
     ],
 )

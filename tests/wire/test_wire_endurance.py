@@ -1,10 +1,12 @@
 """What stays when prompts, cancels and sessions come and go, and what does not: the daemon at length."""
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from wire.home import Home
 from wire.processes import until
 from wire.questions import ASK, option
 from wire.rewinding import bash
+from wire.runs import result_texts, run_events
 from wire.scripts import reply, text
 from wire.subagents import Parent, job, of
 
@@ -127,6 +130,37 @@ def test_sessions_that_are_closed_leave_no_descriptor_and_no_task(home: Home) ->
     assert held(daemon)[0] <= descriptors
     assert held(daemon)[1] <= tasks + 2, "workers for what blocks may come and go"
     assert daemon.call("agentd/status")["sessions"] == []
+
+
+@pytest.fixture
+def few_files() -> Iterator[int]:
+    """The limit of open files that macOS has by default, for what is started in the test."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    yield 256
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_sessions_are_open_than_a_process_may_have_files_by_default(home: Home, few_files: int) -> None:
+    daemon = home.start("--allow-full")
+    root = home.workspace()
+    for _ in range(few_files + 10):
+        daemon.call("agentd/session/new", {"workspaceUri": root.as_uri()})
+    chat = Chat(daemon, root, model=home.script(reply(bash("ulimit -n")), reply("done")), mode="full")
+    assert chat.run()["text"] == "done"
+    assert str(few_files) in result_texts(run_events(chat))[0], "a command gets what the daemon was given"
+
+
+def test_a_daemon_that_can_open_no_more_files_says_what_helps(home: Home) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    daemon = home.start()
+    daemon.call("agentd/session/new", {"workspaceUri": home.workspace().as_uri()})
+    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (held(daemon)[0], hard))
+    error = daemon.refused("agentd/session/new", {"workspaceUri": home.workspace().as_uri()})
+    assert error["data"]["kind"] == "storage"
+    assert "Close sessions" in error["message"]
+    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    daemon.call("agentd/session/new", {"workspaceUri": home.workspace().as_uri()})
 
 
 def switches(daemon: Daemon) -> int:
