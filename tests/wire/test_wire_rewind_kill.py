@@ -17,7 +17,7 @@ def restored(author: Author) -> int:
 @pytest.mark.parametrize("count", [0, 1, 7, 23, 39])
 def test_a_rewind_that_is_killed_is_done_and_told_or_neither(home: Home, count: int) -> None:
     author = Author(home.start("--allow-full"), home)
-    author.does("one", *(write(name, f"{name}\n" * 2000) for name in FILES))
+    author.does("one", *(write(name, f"{name}\n" * 50) for name in FILES))
     after = author.files()
     author.rewinds_until(lambda: restored(author) >= count, promptId="one", scope="both")
     author.daemon.kill()
