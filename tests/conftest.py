@@ -1,5 +1,6 @@
 """Fixtures that start real daemons, each in a place of its own."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from wire.home import Home
 # A slow machine is no failure: how long an example takes says nothing about whether it is right.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+# Also with PYTHONDONTWRITEBYTECODE, which children still inherit: else each process compiles all tests anew.
+sys.dont_write_bytecode = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

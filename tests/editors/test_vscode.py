@@ -5,12 +5,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from editors.workbench import IN_HOST_FLAG, VERSIONS, Drive, InHost, Kit, Server, names_in
+from editors.workbench import EACH_VERSION, IN_HOST_FLAG, IN_NEWEST, Drive, InHost, Kit, Server, of, told_in
 
 pytestmark = pytest.mark.browser
-
-SCENARIOS = names_in("scenarios")
-IN_HOST = names_in("inhost")
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +15,7 @@ def kit() -> Kit:
     return Kit.fetched()
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module")
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -42,11 +39,19 @@ def in_host(version: str, kit: Kit, tmp_path_factory: pytest.TempPathFactory) ->
         return InHost.run(server, drive, kit, folder)
 
 
-@pytest.mark.parametrize(("module", "name"), SCENARIOS, ids=[name for _, name in SCENARIOS])
+@of(told_in("scenarios"))
+@EACH_VERSION
 def test_in_vscode(drive: Drive, module: str, name: str, tmp_path: Path) -> None:
     drive.play(module, name, tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for _, name in IN_HOST])
-def test_in_the_extension_host(in_host: InHost, name: str) -> None:
+@of(told_in("scenarios", in_newest=True))
+@IN_NEWEST
+def test_in_the_newest_vscode(drive: Drive, module: str, name: str, tmp_path: Path) -> None:
+    drive.play(module, name, tmp_path)
+
+
+@of(told_in("inhost"))
+@EACH_VERSION
+def test_in_the_extension_host(in_host: InHost, module: str, name: str) -> None:
     in_host.verify(name)

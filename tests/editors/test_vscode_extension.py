@@ -3,18 +3,19 @@
 import json
 import os
 import subprocess
+from typing import Any
 
 import pytest
 from editors.places import HERE
 from editors.workbench import chromium, made_extension
 
-pytestmark = pytest.mark.browser
-
 SECONDS = 900
 MANIFEST = json.loads((HERE.parent.parent / "editors" / "vscode" / "package.json").read_text())
 
 
-SCRIPTS = [name for name in ("lint", "typecheck", "test", "test:browser") if name in MANIFEST["scripts"]]
+SCRIPTS: list[Any] = [name for name in ("lint", "typecheck") if name in MANIFEST["scripts"]]
+SCRIPTS += [pytest.param(name, marks=pytest.mark.browser) for name in ("test", "test:browser")]
+"""Also the tests without a browser draw the view, and wait for that a second or two at the most."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

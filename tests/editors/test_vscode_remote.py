@@ -9,7 +9,19 @@ from typing import Any
 import pytest
 from editors.machines import HOME, VSIX, Login, Machine, free_port, index
 from editors.places import editor
-from editors.workbench import NO_GALLERY, SETTINGS, VERSIONS, Drive, Kit, ended, names_in, url_of
+from editors.workbench import (
+    EACH_VERSION,
+    IN_NEWEST,
+    NO_GALLERY,
+    SETTINGS,
+    VERSIONS,
+    Drive,
+    Kit,
+    ended,
+    of,
+    told_in,
+    url_of,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -63,7 +75,7 @@ def kit() -> Kit:
     return Kit.fetched()
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module")
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -105,17 +117,23 @@ def in_container(kit: Kit, tmp_path: Path) -> Iterator[Drive]:
         yield stack.enter_context(closing(Drive(kit, tmp_path, server=server)))
 
 
-def scenarios(module: str) -> pytest.MarkDecorator:
-    """A test for each scenario of a module for remote windows."""
-    names = [name for each, name in names_in("remote") if each == f"{module}.mjs"]
-    return pytest.mark.parametrize("name", names, ids=names)
+def scenarios(module: str, *, in_newest: bool = False) -> pytest.MarkDecorator:
+    """A test for each of those scenarios of a module for remote windows."""
+    return of([each for each in told_in("remote", in_newest=in_newest) if each.module == f"{module}.mjs"])
 
 
 @scenarios("ssh")
-def test_over_ssh(over_ssh: Drive, name: str, tmp_path: Path) -> None:
-    over_ssh.play("../remote/ssh.mjs", name, tmp_path)
+@EACH_VERSION
+def test_over_ssh(over_ssh: Drive, module: str, name: str, tmp_path: Path) -> None:
+    over_ssh.play(f"../remote/{module}", name, tmp_path)
+
+
+@scenarios("ssh", in_newest=True)
+@IN_NEWEST
+def test_over_ssh_in_the_newest(over_ssh: Drive, module: str, name: str, tmp_path: Path) -> None:
+    over_ssh.play(f"../remote/{module}", name, tmp_path)
 
 
 @scenarios("container")
-def test_in_a_container(in_container: Drive, name: str, tmp_path: Path) -> None:
-    in_container.play("../remote/container.mjs", name, tmp_path / "scenario")
+def test_in_a_container(in_container: Drive, module: str, name: str, tmp_path: Path) -> None:
+    in_container.play(f"../remote/{module}", name, tmp_path / "scenario")

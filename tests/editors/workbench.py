@@ -14,7 +14,7 @@ import time
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pytest
 from editors.places import HERE, Place, editor
@@ -43,7 +43,7 @@ SETTINGS = {
 }
 _PR_SET_PDEATHSIG = 1
 NO_GALLERY = json.dumps({"serviceUrl": "", "itemUrl": "", "resourceUrlTemplate": ""})
-_NAME = re.compile(r'^(?:scenario|test)\("((?:[^"\\]|\\.)+)"', re.MULTILINE)
+_NAME = re.compile(r'^(scenario|inNewest|test)\("((?:[^"\\]|\\.)+)"', re.MULTILINE)
 
 
 def made_extension() -> Path:
@@ -100,13 +100,39 @@ def _fetch(name: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def names_in(folder: str) -> list[tuple[str, str]]:
-    """The modules of a folder beside this file and the names that they tell, in order."""
-    return [
-        (module.name, json.loads(f'"{name}"'))
+class Told(NamedTuple):
+    """A scenario, or a test in the extension host, as its module tells it."""
+
+    module: str
+    name: str
+    in_newest: bool
+    """The older VS Code plays it at night only; driver/scenario.mjs says which those are."""
+
+
+def told_in(folder: str, *, in_newest: bool = False) -> list[Told]:
+    """What the modules of a folder beside this file tell for each version or the newest alone, in order."""
+    told = [
+        Told(module.name, json.loads(f'"{name}"'), how == "inNewest")
         for module in sorted((HERE / "vscode" / folder).glob("*.*js"))
-        for name in _NAME.findall(module.read_text())
+        for how, name in _NAME.findall(module.read_text())
     ]
+    return [each for each in told if each.in_newest == in_newest]
+
+
+EACH_VERSION = pytest.mark.parametrize("version", VERSIONS, indirect=True)
+IN_NEWEST = pytest.mark.parametrize(
+    "version",
+    [*(pytest.param(version, marks=pytest.mark.nightly) for version in VERSIONS[:-1]), VERSIONS[-1]],
+    indirect=True,
+)
+"""For the fixture `version`, which makes all that has one, so that each is made once."""
+
+
+def of(told: list[Told]) -> pytest.MarkDecorator:
+    """A test for each of them, which takes its `module` and `name`."""
+    return pytest.mark.parametrize(
+        ("module", "name"), [(each.module, each.name) for each in told], ids=[each.name for each in told]
+    )
 
 
 class Server:

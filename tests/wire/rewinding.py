@@ -1,11 +1,14 @@
 """Sessions whose prompts change files, and the requests that look at that and take it back."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from wire.chat import Chat
 from wire.harness import Daemon, Json
 from wire.home import Home
+from wire.processes import DEADLINE
 from wire.scripts import reply, tool
 
 
@@ -68,6 +71,26 @@ class Author:
         """Go back to before a prompt."""
         result: Json = self.ask("rewind", promptId=prompt_id, scope=scope, **params)
         return result
+
+    def rewinds_until(self, is_reached: Callable[[], bool], **params: Any) -> None:
+        """Ask to go back, and wait for a moment of that, or for its end where that comes first.
+
+        Without a pause: the moment is what is looked for, and on a busy machine it may be over before a look.
+        """
+        asking = self.daemon.request("agentd/session/rewind", {"sessionId": self.chat.id, **params})
+        end = time.monotonic() + DEADLINE
+
+        def is_answered() -> bool:
+            return any(each.get("id") == asking and "method" not in each for each in self.daemon.messages)
+
+        while not self.plans() and not is_answered():
+            assert time.monotonic() < end, "the rewind begins"
+        while self.plans() and not is_reached():
+            assert time.monotonic() < end, "the rewind goes on"
+
+    def plans(self) -> list[Path]:
+        """The plan of a rewind that has not ended."""
+        return list(self.home.data.rglob("rewind.json"))
 
     def undo(self) -> Json:
         """Undo the last rewind."""

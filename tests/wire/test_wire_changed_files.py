@@ -12,7 +12,8 @@ from wire.processes import until
 from wire.runs import chat_with, of_type, result_texts, run_events
 from wire.scripts import reply, tool
 
-KILLS = 20
+KILLS = (3, pytest.param(20, marks=pytest.mark.nightly))
+"""How often it is killed: each kill takes two starts of a daemon."""
 
 
 def write(name: str, content: str) -> Json:
@@ -150,8 +151,11 @@ def test_no_form_of_an_edit_is_made_under_unsaved_text(
         assert changed(chat) == {}
 
 
-def test_after_a_kill_between_write_and_journal_the_file_is_new_and_must_be_read_again(home: Home) -> None:
-    for number in range(KILLS):
+@pytest.mark.parametrize("kills", KILLS)
+def test_after_a_kill_between_write_and_journal_the_file_is_new_and_must_be_read_again(
+    home: Home, kills: int
+) -> None:
+    for number in range(kills):
         root = home.workspace(a_txt="old\n")
         daemon = home.start("--allow-full")
         model = home.script(reply(read("a.txt")), reply(write("a.txt", "new\n" * 1_000)), reply("done"))

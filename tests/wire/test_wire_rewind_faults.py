@@ -5,7 +5,6 @@ import os
 import random
 import resource
 import shutil
-import time
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from wire.harness import Daemon, Json
 from wire.home import Home
-from wire.processes import DEADLINE, until
+from wire.processes import until
 from wire.rewinding import Author, bash, edit, read, told, write
 from wire.trees import tree
 
@@ -161,21 +160,11 @@ def test_a_kill_at_any_point_of_a_rewind_leaves_one_tree_or_the_other(home: Home
     if is_undo:
         author.rewind("one", "both")
     asked: Json = {"undo": True} if is_undo else {"promptId": "one", "scope": "both"}
-    was = names_in(author.root)
-    asking = author.daemon.request("agentd/session/rewind", {"sessionId": author.chat.id, **asked})
-    target, end = chance.randrange(40), time.monotonic() + DEADLINE
-
-    def is_answered() -> bool:
-        return any(each.get("id") == asking and "method" not in each for each in author.daemon.messages)
-
-    # Without a pause: the moment is what is looked for, and on a busy machine it may be over before a look.
-    while not list(home.data.rglob("rewind.json")) and not is_answered():
-        assert time.monotonic() < end, "the rewind begins"
-    while list(home.data.rglob("rewind.json")) and changed(author.root, was) < target:
-        assert time.monotonic() < end, "the rewind goes on"
+    was, target = names_in(author.root), chance.randrange(40)
+    author.rewinds_until(lambda: changed(author.root, was) >= target, **asked)
     author.daemon.kill()
     author.moved_to(home.start("--allow-full"))
-    until(lambda: not list(home.data.rglob("rewind.json")), "what was cut short is settled")
+    until(lambda: not author.plans(), "what was cut short is settled")
     is_before = not author.chat.get()["messages"]
     assert tree(author.root) == (before if is_before else after)
     if is_before:

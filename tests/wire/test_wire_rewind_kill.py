@@ -1,7 +1,5 @@
 """`kill -9` in the middle of a rewind: nothing is half done, and nothing was told that did not happen."""
 
-from pathlib import Path
-
 import pytest
 from wire.home import Home
 from wire.processes import until
@@ -16,24 +14,16 @@ def restored(author: Author) -> int:
     return sum(not (author.root / name).exists() for name in FILES)
 
 
-def plan_of(home: Home) -> list[Path]:
-    """The plan of a rewind that has not ended."""
-    return list(home.data.rglob("rewind.json"))
-
-
 @pytest.mark.parametrize("count", [0, 1, 7, 23, 39])
 def test_a_rewind_that_is_killed_is_done_and_told_or_neither(home: Home, count: int) -> None:
     author = Author(home.start("--allow-full"), home)
-    author.does("one", *(write(name, f"{name}\n" * 2000) for name in FILES))
+    author.does("one", *(write(name, f"{name}\n" * 50) for name in FILES))
     after = author.files()
-    params = {"sessionId": author.chat.id, "promptId": "one", "scope": "both"}
-    author.daemon.request("agentd/session/rewind", params)
-    while not plan_of(home) or restored(author) < count:
-        pass  # the moment is what is looked for, so there is no time to sleep
+    author.rewinds_until(lambda: restored(author) >= count, promptId="one", scope="both")
     author.daemon.kill()
     was_told = any(e["event"]["type"] == "session_rewound" for e in author.chat.notifications())
     daemon = home.start("--allow-full")
-    until(lambda: not plan_of(home), "a daemon that starts settles it, before anybody opens the session")
+    until(lambda: not author.plans(), "a daemon that starts settles it, before anybody opens the session")
     author.moved_to(daemon)
     events = author.ask("attach")["events"]
     is_done = any(event["event"]["type"] == "session_rewound" for event in events)
@@ -56,7 +46,7 @@ def test_a_rewind_that_cannot_be_journaled_did_not_happen(home: Home) -> None:
     error = author.refused("rewind", promptId="one", scope="both")
     assert error["data"]["kind"] == "storage"
     assert (author.files(), author.chat.get()) == (after, before)
-    assert not plan_of(home)
+    assert not author.plans()
     free_disk(author.daemon)
     assert set(told(author.rewind("one", "both")).values()) == {"deleted"}
     assert author.files() == {}

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { above, environmentOf } from "../driver/processes.mjs";
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
 
 const TEXT = "one\ntwo\nthree\nfour\nfive\n";
@@ -83,7 +83,7 @@ scenario("a connection that is cut and made again loses nothing of a prompt that
   expect(stage.daemons().join() === `${daemon}`, "it is another daemon");
 });
 
-scenario("an edit that agentd gave up while the connection was cut is not made when it is there again", async (stage) => {
+inNewest("an edit that agentd gave up while the connection was cut is not made when it is there again", async (stage) => {
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ files: { "a.txt": TEXT } });
   const chat = await window.chat();
@@ -108,7 +108,7 @@ scenario("an edit that agentd gave up while the connection was cut is not made w
   await window.shows("a.txt", "one typed\ntwo\nthree\nfour");
 });
 
-scenario("when VS Code's server is killed over there, no daemon and no command of one is left", async (stage) => {
+inNewest("when VS Code's server is killed over there, no daemon and no command of one is left", async (stage) => {
   const window = await stage.open();
   const chat = await window.chat();
   await chat.send("Wait.");

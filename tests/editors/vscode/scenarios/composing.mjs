@@ -1,4 +1,4 @@
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
 
 /** Types into the prompt as a user does, and takes what is offered under a name. */
@@ -32,7 +32,7 @@ scenario("a file and the selection are completed behind @, and the model is told
   await chat.shows("They differ.");
 });
 
-scenario("a command is completed behind / and runs by its own words", async (stage) => {
+inNewest("a command is completed behind / and runs by its own words", async (stage) => {
   stage.configure({ trusted: [stage.path()] });
   const text = "---\ndescription: Greet somebody\nargument-hint: NAME\n---\nSay hello to $1 in one word.\n";
   const window = await stage.open({ files: { ".agentd/commands/greet.md": text } });
@@ -75,7 +75,7 @@ scenario("an image is pasted, shown and sent to a model that sees", async (stage
   await chat.shows("A black box.");
 });
 
-scenario("the model and the mode are picked in the view and hold for the next request", async (stage) => {
+inNewest("the model and the mode are picked in the view and hold for the next request", async (stage) => {
   stage.configure({ models: ["live", "other"] });
   const window = await stage.open();
   const chat = await window.chat();
@@ -95,7 +95,7 @@ scenario("the model and the mode are picked in the view and hold for the next re
   expect(stage.read("who.txt") === "the other\n", "the file was not written without a question");
 });
 
-scenario("prompts in the queue are edited, moved and removed before they run", async (stage) => {
+inNewest("prompts in the queue are edited, moved and removed before they run", async (stage) => {
   const window = await stage.open();
   const chat = await window.chat();
   await chat.send("First.");
@@ -127,7 +127,7 @@ scenario("prompts in the queue are edited, moved and removed before they run", a
   expect(stage.model.unheard === 0, "the removed prompt ran");
 });
 
-scenario("sessions are found by their words, renamed, opened again and deleted", async (stage) => {
+inNewest("sessions are found by their words, renamed, opened again and deleted", async (stage) => {
   const window = await stage.open();
   const chat = await window.chat();
   for (const [question, answer] of [["Speak of apples.", "Apples are red."], ["Speak of pears.", "Pears are green."]]) {

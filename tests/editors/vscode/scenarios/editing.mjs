@@ -1,4 +1,4 @@
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
 
 const TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
@@ -34,7 +34,7 @@ scenario("an edit shows in the unsaved editor, and its undo leaves what was type
   await window.shows("a.txt", "one typed");
 });
 
-scenario("an edit for a text that the user has changed meanwhile is refused where the user sees it", async (stage) => {
+inNewest("an edit for a text that the user has changed meanwhile is refused where the user sees it", async (stage) => {
   stage.configure({ mode: "ask", trusted: [stage.path()] });
   const window = await stage.open({ files: { "a.txt": TEXT } });
   const chat = await window.chat();
@@ -54,7 +54,7 @@ scenario("an edit for a text that the user has changed meanwhile is refused wher
   expect(stage.read("a.txt") === TEXT, "the file on disk was changed");
 });
 
-scenario("one of two changed places is reverted, the other stays", async (stage) => {
+inNewest("one of two changed places is reverted, the other stays", async (stage) => {
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ files: { "a.txt": TEXT } });
   const chat = await window.chat();
@@ -105,7 +105,7 @@ scenario("an accepted place stays accepted when the window is loaded again, and 
   await window.shows("a.txt", "NINE typed");
 });
 
-scenario("what two windows on a workspace accept stays accepted in both", async (stage) => {
+inNewest("what two windows on a workspace accept stays accepted in both", async (stage) => {
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const first = await stage.open({ files: { "a.txt": TEXT } });
   const chat = await first.chat();
@@ -133,7 +133,7 @@ scenario("what two windows on a workspace accept stays accepted in both", async 
   await lens(first, "agentd changed one place");
 });
 
-scenario("what a prompt did is taken back as a whole", async (stage) => {
+inNewest("what a prompt did is taken back as a whole", async (stage) => {
   stage.configure({ mode: "edit", trusted: [stage.path()] });
   const window = await stage.open({ files: { "a.txt": TEXT } });
   const chat = await window.chat();

@@ -1,4 +1,4 @@
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest } from "../driver/scenario.mjs";
 import { until } from "../driver/until.mjs";
 
 async function openSession(window, title) {
@@ -19,7 +19,7 @@ async function sentOnceItIsOurs(stage, chat, text) {
   });
 }
 
-scenario("a session that another window has can be read, is forked to go on with, and goes on here when it is free", async (stage) => {
+inNewest("a session that another window has can be read, is forked to go on with, and goes on here when it is free", async (stage) => {
   const first = await stage.open();
   const one = await first.chat();
   await one.send("The first window's.");

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest } from "../driver/scenario.mjs";
 
-scenario("after a reload a command's output has its colours, and what sub-agents did can be read", async (stage) => {
+inNewest("after a reload a command's output has its colours, and what sub-agents did can be read", async (stage) => {
   stage.configure({ mode: "full" });
   const window = await stage.open();
   const chat = await window.chat();

@@ -1,4 +1,4 @@
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
 
 async function midRun(stage) {
@@ -33,7 +33,7 @@ scenario("a window that is reloaded in the midst of a prompt shows all of it onc
   await chat.idle();
 });
 
-scenario("a daemon that is killed is told and started again, and the session goes on", async (stage) => {
+inNewest("a daemon that is killed is told and started again, and the session goes on", async (stage) => {
   const { chat } = await midRun(stage);
   const [pid] = stage.daemons();
   process.kill(pid, "SIGKILL");

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { scene } from "../driver/scene.mjs";
 import { expect } from "../driver/until.mjs";
 
@@ -26,7 +26,7 @@ scenario("a conversation with a question can be read by everybody, in every kind
   await looksWell(stage, window, chat, "question");
 });
 
-scenario("a conversation that has ended can be read by everybody, in every kind of theme", async (stage) => {
+inNewest("a conversation that has ended can be read by everybody, in every kind of theme", async (stage) => {
   const { window, chat } = await scene(stage);
   await chat.allow();
   (await stage.model.asked()).ends("It **runs**, and says `Hello, world`.");
@@ -34,7 +34,7 @@ scenario("a conversation that has ended can be read by everybody, in every kind 
   await looksWell(stage, window, chat, "end");
 });
 
-scenario("a view in which nothing was said yet can be read by everybody, in every kind of theme", async (stage) => {
+inNewest("a view in which nothing was said yet can be read by everybody, in every kind of theme", async (stage) => {
   const window = await stage.open();
   const chat = await window.chat();
   await chat.frame.getByRole("heading").first().waitFor();

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
 
 async function asking(stage, command) {
@@ -10,7 +10,7 @@ async function asking(stage, command) {
   return { window, chat };
 }
 
-scenario("a question shows the whole command, and runs it once it is allowed", async (stage) => {
+inNewest("a question shows the whole command, and runs it once it is allowed", async (stage) => {
   const { chat } = await asking(stage, "touch made && echo 'made it'");
   await chat.permission.getByText("touch made && echo 'made it'").first().waitFor();
   expect(!existsSync(stage.path("made")), "the command ran before it was allowed");
@@ -21,7 +21,7 @@ scenario("a question shows the whole command, and runs it once it is allowed", a
   await chat.idle();
 });
 
-scenario("a rejected command does not run, and the model is told why", async (stage) => {
+inNewest("a rejected command does not run, and the model is told why", async (stage) => {
   const { chat } = await asking(stage, "touch made");
   await chat.permission.getByRole("button", { name: "Reject and say what to do instead…" }).click();
   await chat.permission.getByRole("textbox", { name: "What to do instead" }).fill("use make instead");

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect } from "../driver/until.mjs";
 
 scenario("in Restricted Mode nothing of the workspace counts, and trust makes it count at once", async (stage) => {
@@ -39,7 +39,7 @@ async function withFolders(stage, options) {
   }
 }
 
-scenario("with several folders a session begins in the one that is chosen", async (stage) => {
+inNewest("with several folders a session begins in the one that is chosen", async (stage) => {
   for (const name of ["first", "second"]) mkdirSync(stage.path(name), { recursive: true });
   const workspace = join(stage.folder, "both.code-workspace");
   writeFileSync(workspace, JSON.stringify({ folders: ["first", "second"].map((name) => ({ path: stage.path(name) })) }));
@@ -54,7 +54,7 @@ scenario("with several folders a session begins in the one that is chosen", asyn
   await chat.shows("A file.");
 });
 
-scenario("two windows on one workspace work side by side, and neither takes the other's session", async (stage) => {
+inNewest("two windows on one workspace work side by side, and neither takes the other's session", async (stage) => {
   const first = await stage.open();
   const second = await stage.open();
   const [one, two] = [await first.chat(), await second.chat()];

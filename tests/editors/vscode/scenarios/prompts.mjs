@@ -1,4 +1,4 @@
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect } from "../driver/until.mjs";
 
 scenario("the demo repairs its project, from the first click on", async (stage) => {
@@ -15,7 +15,7 @@ scenario("the demo repairs its project, from the first click on", async (stage) 
   await chat.idle();
 });
 
-scenario("an answer streams: its first half is shown while the model holds the second back", async (stage) => {
+inNewest("an answer streams: its first half is shown while the model holds the second back", async (stage) => {
   const window = await stage.open();
   const chat = await window.chat();
   await chat.send("What is in here?");
@@ -28,7 +28,7 @@ scenario("an answer streams: its first half is shown while the model holds the s
   await chat.idle();
 });
 
-scenario("a steer is said in the running prompt", async (stage) => {
+inNewest("a steer is said in the running prompt", async (stage) => {
   const window = await stage.open();
   const chat = await window.chat();
   await chat.send("Look around.");
@@ -45,7 +45,7 @@ scenario("a steer is said in the running prompt", async (stage) => {
   await chat.idle();
 });
 
-scenario("a queued prompt waits in sight and runs after the running one", async (stage) => {
+inNewest("a queued prompt waits in sight and runs after the running one", async (stage) => {
   const window = await stage.open();
   const chat = await window.chat();
   await chat.send("First.");
@@ -63,7 +63,7 @@ scenario("a queued prompt waits in sight and runs after the running one", async 
   await chat.queue.waitFor({ state: "hidden" });
 });
 
-scenario("Stop ends the answer in its midst, and what was said stays", async (stage) => {
+inNewest("Stop ends the answer in its midst, and what was said stays", async (stage) => {
   const window = await stage.open();
   const chat = await window.chat();
   await chat.send("Count.");
@@ -79,7 +79,7 @@ scenario("Stop ends the answer in its midst, and what was said stays", async (st
   await chat.shows("Three.");
 });
 
-scenario("a model that fails is told, with the reason", async (stage) => {
+inNewest("a model that fails is told, with the reason", async (stage) => {
   stage.configure({ model: stage.script("failing", [
     { content: [], error: { kind: "auth", message: "The key is not valid.", status: 401 } },
   ]) });

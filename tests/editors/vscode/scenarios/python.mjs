@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
 
 /** A Python environment beside the workspace, with the agentd under test in it; gives its interpreter. */
@@ -41,7 +41,7 @@ scenario("agentd is found in the Python environment that is selected, also when 
   await answers(stage, chat, "Again");
 });
 
-scenario("where the Python extension fails, agentd is missing and nothing else is", async (stage) => {
+inNewest("where the Python extension fails, agentd is missing and nothing else is", async (stage) => {
   stage.python({ interpreter: environment(stage, "some"), throws: true });
   const window = await stage.open({ machine: NOWHERE });
   const chat = await window.chat({ ready: false });

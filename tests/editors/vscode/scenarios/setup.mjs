@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
 
 /** A wheel of the released name whose program is the agentd under test; it needs nothing of an index. */
@@ -82,7 +82,7 @@ scenario("the report of agentd doctor opens in an editor", async (stage) => {
     (await window.page.locator(".editor-instance .view-lines").allInnerTexts()).join("").replaceAll("\u00a0", " ").includes("configuration"));
 });
 
-scenario("a daemon that ends over and over is given up, and its last words are told", async (stage) => {
+inNewest("a daemon that ends over and over is given up, and its last words are told", async (stage) => {
   const window = await stage.open({ machine: { "agentd.command": ["/bin/sh", "-c", "echo 'no room for me' >&2; exit 3"] } });
   const chat = await window.chat({ ready: false });
   await chat.frame.getByText("no room for me").first().waitFor();

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { all } from "../driver/processes.mjs";
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest, scenario } from "../driver/scenario.mjs";
 import { expect, until } from "../driver/until.mjs";
 
 /** A session in which the model has called for a command. */
@@ -23,7 +23,7 @@ async function goesOn(stage, chat) {
   return next.heard("tool");
 }
 
-scenario("Stop ends a command in its midst, and nothing of it lives on", async (stage) => {
+inNewest("Stop ends a command in its midst, and nothing of it lives on", async (stage) => {
   const mark = `sleep 271828${process.pid}`;
   const lives = () => all().some(({ command }) => command === mark);
   const { chat } = await calling(stage, `echo it began; (${mark} &) ; ${mark}`);
@@ -37,7 +37,7 @@ scenario("Stop ends a command in its midst, and nothing of it lives on", async (
   expect(heard.includes("abort"), `the model heard ${heard}`);
 });
 
-scenario("Stop takes an open question back, and what it was about never runs", async (stage) => {
+inNewest("Stop takes an open question back, and what it was about never runs", async (stage) => {
   const { chat } = await calling(stage, "touch made");
   await chat.button("Stop").click();
   await chat.permission.waitFor({ state: "hidden" });

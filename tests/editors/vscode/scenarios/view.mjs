@@ -1,11 +1,11 @@
-import { scenario } from "../driver/scenario.mjs";
+import { inNewest } from "../driver/scenario.mjs";
 
-scenario("the view opens from its icon", async (stage) => {
+inNewest("the view opens from its icon", async (stage) => {
   const window = await stage.open({ files: { "a.txt": "one\n" } });
   await window.chat();
 });
 
-scenario("a file can be opened and typed in", async (stage) => {
+inNewest("a file can be opened and typed in", async (stage) => {
   const window = await stage.open({ files: { "a.txt": "one\ntwo\n" } });
   await window.openFile("a.txt");
   await window.typeAt("a.txt", 1, " and more");
