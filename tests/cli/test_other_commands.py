@@ -296,7 +296,7 @@ def test_schema_prints_typescript() -> None:
     assert run("schema", "--typescript") == (0, typescript(json_schema()), "")
 
 
-@pytest.mark.parametrize("command", ["schema", "--help"])
+@pytest.mark.parametrize("command", ["schema", "--help", "--version"])
 def test_a_reader_that_has_seen_enough_is_no_error(command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -307,14 +307,50 @@ def test_a_reader_that_has_seen_enough_is_no_error(command: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
-@pytest.mark.parametrize("command", ["schema", "--help", "models"])
-def test_a_full_disk_behind_stdout_is_said_in_a_sentence(command: str, own: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [["schema"], ["--help"], ["--version"], ["models"], ["sessions"], ["run", "go"], ["run", "--json", "go"]],
+    ids=" ".join,
+)
+def test_a_full_disk_behind_stdout_is_said_in_a_sentence(
+    command: list[str], tmp_path: Path, own: dict[str, str]
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"content": [{"type": "text", "text": "It is 4."}]}] * 2))
+    environment = {**os.environ, **own, "AGENTD_MODEL": f"scripted/{script}", "PYTHONUNBUFFERED": "1"}
+    assert run("run", "first", env=environment, cwd=tmp_path)[0] == 0
     with Path("/dev/full").open("wb") as full:
-        environment = {**os.environ, **own}
-        process = subprocess.Popen([*AGENTD, command], stdout=full, stderr=subprocess.PIPE, env=environment)
+        process = subprocess.Popen(
+            [*AGENTD, *command], stdout=full, stderr=subprocess.PIPE, env=environment, cwd=tmp_path
+        )
         _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 1
     assert err == b"agentd: what it says could not be written: No space left on device.\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_what_cannot_be_said_on_stderr_is_no_end_of_a_run(tmp_path: Path, own: dict[str, str]) -> None:
+    script = tmp_path / "script.json"
+    call = {"type": "tool_call", "name": "list_directory", "arguments": {"path": "."}}
+    script.write_text(json.dumps([{"content": [call]}, {"content": [{"type": "text", "text": "It is 4."}]}]))
+    environment = {**os.environ, **own, "AGENTD_MODEL": f"scripted/{script}"}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*AGENTD, "run", "go"],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (0, b"It is 4.\n")
+
+
+def test_an_error_names_no_place_in_a_request_that_nobody_typed(own: dict[str, str]) -> None:
+    code, _, err = run("permissions", "revoke", "r_none", env=own)
+    assert (code, err.startswith('agentd: there is no rule "r_none"')) == (1, True)
+    code, _, err = run("run", "/no-such-command", "-m", "scripted/demo", env=own)
+    assert (code, err.startswith('agentd: There is no command "/no-such-command".')) == (1, True)
 
 
 # --- sessions and models --------------------------------------------------------------------------
