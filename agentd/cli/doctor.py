@@ -50,6 +50,7 @@ def main(argv: list[str]) -> int:
         *trust.problems(),
         *skills.problems(trusted=is_trusted),
         *commands.problems,
+        *_workspace_problems(settings, trusted=is_trusted),
         *_model_problems(settings, os.environ),
         *_data_problems(os.environ),
     ]
@@ -138,6 +139,15 @@ def _key(provider: "ProviderSettings", environ: Mapping[str, str]) -> str:
 def _set_key(provider: "ProviderSettings", environ: Mapping[str, str]) -> str | None:
     """The variable that the key comes from."""
     return next((name for name in provider.key_variables if environ.get(name, "").strip()), None)
+
+
+def _workspace_problems(settings: "Settings", *, trusted: bool) -> tuple["Problem", ...]:
+    """What is wrong with the file of the folder, which is read only where that is trusted."""
+    from agentd.config.workspace_settings import WorkspaceFile
+
+    return (
+        WorkspaceFile(Path(os.path.realpath(Path.cwd()))).settings(settings.mode).problems if trusted else ()
+    )
 
 
 def _model_problems(settings: "Settings", environ: Mapping[str, str]) -> Iterator["Problem"]:

@@ -44,7 +44,7 @@ def command_rules(top: Table, kinds: tuple[str, ...] = _KINDS) -> CommandRules:
 
 def _rules(table: Table, kind: str) -> tuple[Words, ...]:
     found = []
-    for text in table.texts(kind) or ():
+    for text in table.right_texts(kind):  # a slip in one rule takes no other one out of force
         words = rule_words(text)
         if isinstance(words, str):
             table.complain(kind, f"{shown(text)} {words}")

@@ -220,6 +220,19 @@ def test_the_doctor_lists_commands_and_tells_what_is_wrong_with_some(
     assert re.search(r"^  /git:theirs +Do theirs\.$", out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+def test_the_doctor_tells_what_is_wrong_with_the_file_of_a_trusted_folder(
+    tmp_path: Path, own: dict[str, str], trusted: bool
+) -> None:
+    file = tmp_path / "project" / ".agentd" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("max_turns = 0\n")
+    if trusted:
+        assert run("trust", "add", str(tmp_path / "project"), env=own)[0] == 0
+    code, out, _ = run("doctor", env=own, cwd=tmp_path / "project")
+    assert (code, f"{file}:1: max_turns: is 0" in out) == (int(trusted), trusted)
+
+
 def test_the_doctor_tells_problems_by_line_and_by_its_exit_code(config: Path, own: dict[str, str]) -> None:
     config.write_text('\nmdoe = "edit"\n')
     code, out, _ = run("doctor", env=own)
