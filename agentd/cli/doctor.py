@@ -39,6 +39,7 @@ def main(argv: list[str]) -> int:
 
     from agentd.config.settings import load
     from agentd.config.trust import Trust
+    from agentd.permissions.store import RuleStore
 
     settings = load(os.environ)
     trust = Trust.of_user(os.environ, settings.trusted)
@@ -48,6 +49,7 @@ def main(argv: list[str]) -> int:
     problems = [
         *settings.problems,
         *trust.problems(),
+        *RuleStore.of_user(os.environ).problems([Path(os.path.realpath(Path.cwd()))]),
         *skills.problems(trusted=is_trusted),
         *commands.problems,
         *_workspace_problems(settings, trusted=is_trusted),

@@ -125,3 +125,13 @@ def test_an_option_may_stand_anywhere(user: User, place: int) -> None:
     words.insert(place + 1, "--user")
     assert user.run(*words)[0] == 0
     assert re.search("^\\S+ +user ", user.run("permissions")[1])
+
+
+def test_rules_that_are_damaged_are_no_empty_list(user: User) -> None:
+    assert user.run("permissions", "allow", "git log")[0] == 0
+    (file,) = (user.config.parent / "data" / "permissions").glob("*.json")
+    file.write_text("{")
+    code, out, err = user.run("permissions")
+    assert (code, out, str(file) in err) == (1, "", True)
+    code, out, _ = user.run("doctor")
+    assert (code, str(file) in out) == (1, True)
