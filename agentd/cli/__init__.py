@@ -33,11 +33,12 @@ def main(argv: list[str]) -> int:
         _discard_stdout()
         return 141
     except OSError as error:
-        from agentd.cli.failures import in_words, is_unwritable
+        from agentd.cli.failures import in_words, is_nowhere, is_unwritable
 
-        if not is_unwritable(error):
+        if is_unwritable(error):
+            _discard_stdout()
+        elif not is_nowhere(error):
             raise
-        _discard_stdout()
         print(f"agentd: {in_words(error)}", file=sys.stderr)
         return 1
     return code

@@ -18,12 +18,27 @@ def is_unwritable(error: OSError) -> bool:
     return error.errno in _UNWRITABLE and error.filename is None
 
 
+def is_nowhere(error: Exception) -> bool:
+    """Whether what failed is that we stand in a folder that was removed."""
+    return isinstance(error, FileNotFoundError) and error.filename in (None, ".") and not _stands_somewhere()
+
+
+def _stands_somewhere() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
+
+
 def in_words(error: Exception) -> str:
     """What went wrong, and the way out where there is one."""
     if isinstance(error, RpcError):
         place = _PLACE.match(error.message) if error.kind == "invalidParams" else None
         said = error.message[place.end() :] if place is not None else error.message
         return f"{said} {error.hint}" if error.hint else said
+    if is_nowhere(error):
+        return "The folder that you stand in does not exist any more; go to another one."
     if isinstance(error, OSError) and is_unwritable(error):
         return f"what it says could not be written: {error.strerror}."
     if isinstance(error, OSError) and error.strerror:

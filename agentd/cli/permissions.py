@@ -45,8 +45,7 @@ def _list(said: Namespace) -> int:
     async def ask(client: "Client") -> "PermissionRulesResult":
         return await client.permission_rules()
 
-    code = inquire(said, ask, _rows)
-    return _tell_problems(said.folder) or code
+    return inquire(said, ask, _rows) or _tell_problems(said.folder)
 
 
 def _tell_problems(folder: str) -> int:

@@ -359,6 +359,22 @@ def test_what_cannot_be_said_on_stderr_is_no_end_of_a_run(tmp_path: Path, own: d
     assert (done.returncode, done.stdout) == (0, b"It is 4.\n")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["run", "go"], ["sessions"], ["doctor"], ["models"], ["trust", "add", "."], ["permissions"]],
+    ids=" ".join,
+)
+def test_a_folder_that_was_removed_is_no_place_to_stand_in(
+    command: list[str], tmp_path: Path, own: dict[str, str]
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    there = f'rmdir "{folder}" && exec "$@"'
+    code, out, err = run("-c", there, "sh", *AGENTD, *command, command=["sh"], env=own, cwd=folder)
+    assert (code, out) == (1, "")
+    assert err == "agentd: The folder that you stand in does not exist any more; go to another one.\n"
+
+
 def test_an_error_names_no_place_in_a_request_that_nobody_typed(own: dict[str, str]) -> None:
     code, _, err = run("permissions", "revoke", "r_none", env=own)
     assert (code, err.startswith('agentd: there is no rule "r_none"')) == (1, True)
