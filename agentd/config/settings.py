@@ -18,7 +18,7 @@ from typing import Any, Literal, cast, get_args
 from agentd.config.builtin import BUILT_IN
 from agentd.config.checker_settings import Checker, checker_settings
 from agentd.config.checkpoint_settings import CheckpointSettings, checkpoint_settings
-from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
+from agentd.config.command_rules import NO_RULES, UNKNOWN_RULES, CommandRules, command_rules
 from agentd.config.compaction_settings import CompactionSettings, compaction_settings
 from agentd.config.dialects import APIS
 from agentd.config.folders import CONFIG_VARIABLE, DATA_VARIABLE, config_file, data_dir, is_nowhere
@@ -54,6 +54,8 @@ USER_KEYS = (
 _ENVIRONMENT = ("pass",)
 DEFAULT_RETENTION_DAYS = 90
 _MAX_BYTES = 1024 * 1024
+COUNTS_NOT = "nothing in it counts, and every command is asked about, but in mode full"
+"""What is said of a file that cannot be understood: it may hold rules."""
 _NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
 _Providers = dict[str, ProviderSettings]
 
@@ -108,6 +110,7 @@ def load(environ: Mapping[str, str]) -> Settings:
     document, values = parsed(path, source) if isinstance(source, str) else (Document(path), {})
     if isinstance(source, _Unreadable):
         document.complain(source.why)
+        document.is_understood = not os.path.lexists(path)  # where there is no file there are no rules
     return _settings(document, values, environ, path if isinstance(source, str) else None)
 
 
@@ -150,11 +153,13 @@ def parsed(path: Path, text: str) -> tuple[Document, dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         document = Document(path)
         line = _line_of(error, text)
-        document.complain(f"is no valid TOML: {_fault(error, line, text)}; nothing in it counts", line=line)
+        document.complain(f"is no valid TOML: {_fault(error, line, text)}; {COUNTS_NOT}", line=line)
+        document.is_understood = False
         return document, {}
     except RecursionError:
         document = Document(path)
-        document.complain("is nested too deep; nothing in it counts")
+        document.complain(f"is nested too deep; {COUNTS_NOT}")
+        document.is_understood = False
         return document, {}
     return Document(path, text), values
 
@@ -209,7 +214,7 @@ def _settings(
         passed=passed,
         sandbox=sandbox_settings(top.table("sandbox")),
         trusted=_trusted(top, environ),
-        permissions=command_rules(top),
+        permissions=command_rules(top) if document.is_understood else UNKNOWN_RULES,
         retention_days=top.count("retention_days") or DEFAULT_RETENTION_DAYS,
         compaction=compaction_settings(top.table("compaction")),
         checkpoints=checkpoint_settings(top.table("checkpoints")),

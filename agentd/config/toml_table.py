@@ -25,6 +25,7 @@ class Document:
         """`text` has to be valid TOML, or empty where there is none."""
         self.path = path
         self.problems: list[Problem] = []
+        self.is_understood = True
         self._lines = key_lines(text)
 
     @property

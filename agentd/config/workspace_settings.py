@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
 
-from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
+from agentd.config.command_rules import NO_RULES, UNKNOWN_RULES, CommandRules, command_rules
 from agentd.config.provider_settings import MODEL_ID, not_known
-from agentd.config.settings import USER_KEYS, parsed
+from agentd.config.settings import COUNTS_NOT, USER_KEYS, parsed
 from agentd.config.toml_table import Document, Table, shown
 from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import Problem
@@ -109,8 +109,8 @@ class WorkspaceFile:
     def _unreadable(self, why: str | None) -> WorkspaceSettings:
         self._status = None
         document = Document(self._root / FOLDER / FILE)
-        document.complain(f"cannot be read: {why}; nothing in it counts")
-        return WorkspaceSettings(problems=tuple(document.problems))
+        document.complain(f"cannot be read: {why}; {COUNTS_NOT}")
+        return WorkspaceSettings(problems=tuple(document.problems), rules=UNKNOWN_RULES)
 
 
 def _read(path: Path, text: str, user_mode: Mode) -> WorkspaceSettings:
@@ -138,7 +138,7 @@ def _read(path: Path, text: str, user_mode: Mode) -> WorkspaceSettings:
         cast(Effort | None, top.choice("effort", get_args(Effort))),
         mode,
         top.count("max_turns"),
-        command_rules(top, ("deny", "ask")),
+        command_rules(top, ("deny", "ask")) if document.is_understood else UNKNOWN_RULES,
         tuple(document.problems),
         checkers,
     )
