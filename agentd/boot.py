@@ -20,7 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agentd import __version__
 from agentd.config.secrets import Secrets
 from agentd.daemon.descriptors import read_some, write_all
 from agentd.daemon.start import Reader, Start
@@ -44,10 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # until there is more to end than ourselves
     had_stdout = _open_missing()
-    if arguments == ["--version"]:
-        print(f"agentd {__version__}")
-        return 0
-    if sys.platform == "win32":
+    if sys.platform == "win32" and arguments != ["--version"]:
         print("agentd does not run on Windows itself: use it inside WSL.", file=sys.stderr)
         return 2
     if arguments[:1] == ["acp"] and all(map(_is_of_acp, arguments[1:])):

@@ -94,6 +94,11 @@ class AcpFace:
             told.commands = update
             self.send(session_id, [update])
 
+    def tell_standing(self, session_id: str) -> None:
+        """Tell what a session is called and has used, which no event tells a client that opens it."""
+        if (told := self._told.get(session_id)) is not None:
+            self.send(session_id, told.standing())
+
     # --- events -----------------------------------------------------------------------------------
 
     def publish(self, notification: EventNotification) -> None:

@@ -127,6 +127,7 @@ class SessionRequests:
 
     def _set_up(self, session: Session, params: acp.OpenParams, request: Request) -> object:
         self._opened(session, params)
+        self.face.tell_standing(session.session_id)
         request.after(lambda: self.background(self.tell_commands, session))
         return self.choices.set_up(session.info)
 

@@ -54,6 +54,13 @@ class Told:
         """The client has been told how the session is set up."""
         self._told = info
 
+    def standing(self) -> Iterator[Json]:
+        """What the session is called and has used: a client that opens one hears of it no other way."""
+        info = self.info()
+        if (used := updates.usage(info.usage, info.usage)) is not None:
+            yield used
+        yield self._named(info)
+
     # --- live ---------------------------------------------------------------------------------------
 
     def begins(self, event: MessageUpdate) -> Json | None:

@@ -10,6 +10,7 @@ project's.
 import os
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -290,8 +291,9 @@ def _text(place: Place) -> str:
     """The text of a command's file. Raises WorkspaceError, BinaryContent."""
     if is_secret(place.parts):
         raise WorkspaceError("denied", "it leads to a file that holds secrets")
-    if os.path.lexists(place.path) and os.path.getsize(place.path) > MAX_BYTES:
-        raise WorkspaceError("too_large", f"it is longer than {MAX_BYTES // 1024} KB")
+    with suppress(OSError):  # reading says why it cannot be looked at
+        if os.path.getsize(place.path) > MAX_BYTES:
+            raise WorkspaceError("too_large", f"it is longer than {MAX_BYTES // 1024} KB")
     return without_unseen(clean_text(decode(files.read(place).data).text))
 
 

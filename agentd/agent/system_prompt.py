@@ -3,6 +3,8 @@
 import platform
 from pathlib import Path
 
+from agentd.workspace.paths import shown
+
 _TEXT = """\
 You are agentd, a coding agent inside the user's editor. You work in the workspace folder below, with the \
 tools given to you, until the user's request is done; then you answer in a few plain words.
@@ -29,4 +31,4 @@ you could not do."""
 
 def system_prompt(root: Path) -> str:
     """What the model is told before the conversation in this workspace. Under 2 KB, and without a clock."""
-    return _TEXT.format(root=root, system=platform.system())
+    return _TEXT.format(root=shown(str(root)), system=platform.system())

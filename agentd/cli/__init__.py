@@ -1,8 +1,9 @@
 """The command line. Each command is a module of its own, imported only when it is used."""
 
-import errno
 import sys
 from importlib import import_module
+
+from agentd import __version__
 
 COMMANDS = {
     "serve": "speak the protocol on stdin and stdout (what `agentd` without a command does)",
@@ -18,8 +19,6 @@ COMMANDS = {
 }
 
 _USAGE = "usage: agentd [--version] [--help] [COMMAND ...]"
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
-"""What keeps stdout from being written; such an error names no file."""
 
 
 def main(argv: list[str]) -> int:
@@ -34,16 +33,22 @@ def main(argv: list[str]) -> int:
         _discard_stdout()
         return 141
     except OSError as error:
-        if error.errno not in _UNWRITABLE or error.filename is not None:
+        from agentd.cli.failures import in_words, is_nowhere, is_unwritable
+
+        if is_unwritable(error):
+            _discard_stdout()
+        elif not is_nowhere(error):
             raise
-        _discard_stdout()
-        print(f"agentd: what it says could not be written: {error.strerror}.", file=sys.stderr)
+        print(f"agentd: {in_words(error)}", file=sys.stderr)
         return 1
     return code
 
 
 def _run(argv: list[str]) -> int:
     name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
+    if argv == ["--version"]:
+        print(f"agentd {__version__}")
+        return 0
     if name in ("-h", "--help", "help"):
         print(_help())
         return 0

@@ -39,6 +39,7 @@ def main(argv: list[str]) -> int:
 
     from agentd.config.settings import load
     from agentd.config.trust import Trust
+    from agentd.permissions.store import RuleStore
 
     settings = load(os.environ)
     trust = Trust.of_user(os.environ, settings.trusted)
@@ -48,8 +49,10 @@ def main(argv: list[str]) -> int:
     problems = [
         *settings.problems,
         *trust.problems(),
+        *RuleStore.of_user(os.environ).problems([Path(os.path.realpath(Path.cwd()))]),
         *skills.problems(trusted=is_trusted),
         *commands.problems,
+        *_workspace_problems(settings, trusted=is_trusted),
         *_model_problems(settings, os.environ),
         *_data_problems(os.environ),
     ]
@@ -138,6 +141,15 @@ def _key(provider: "ProviderSettings", environ: Mapping[str, str]) -> str:
 def _set_key(provider: "ProviderSettings", environ: Mapping[str, str]) -> str | None:
     """The variable that the key comes from."""
     return next((name for name in provider.key_variables if environ.get(name, "").strip()), None)
+
+
+def _workspace_problems(settings: "Settings", *, trusted: bool) -> tuple["Problem", ...]:
+    """What is wrong with the file of the folder, which is read only where that is trusted."""
+    from agentd.config.workspace_settings import WorkspaceFile
+
+    return (
+        WorkspaceFile(Path(os.path.realpath(Path.cwd()))).settings(settings.mode).problems if trusted else ()
+    )
 
 
 def _model_problems(settings: "Settings", environ: Mapping[str, str]) -> Iterator["Problem"]:

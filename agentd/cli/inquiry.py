@@ -2,7 +2,7 @@
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,8 +16,18 @@ if TYPE_CHECKING:  # imported when the arguments are known to be good
 Rows = list[tuple[str, ...]]
 
 
+_MOST_DIGITS = 30
+
+
 class NoAnswer(Exception):
     """Why there is nothing to print, in the words of whoever was asked."""
+
+
+def whole_number(text: str) -> int:
+    """A number from 1 on, as an argument."""
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS or int(text) < 1:
+        raise ArgumentTypeError(f"{text[:_MOST_DIGITS]!r} is no whole number from 1 on")
+    return int(text)
 
 
 def parse(
@@ -44,6 +54,7 @@ def inquire(
     """
     import anyio
 
+    from agentd.cli.failures import in_words
     from agentd.client import Client, ConnectionLost, RpcError
 
     async def answer() -> "Answer":
@@ -53,7 +64,7 @@ def inquire(
     try:
         told = anyio.run(answer)
     except (RpcError, ConnectionLost, NoAnswer, OSError) as error:
-        print(f"agentd: {error}", file=sys.stderr)
+        print(f"agentd: {in_words(error)}", file=sys.stderr)
         return 1
     show(said, told, rows)
     return 0

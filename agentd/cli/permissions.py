@@ -45,7 +45,17 @@ def _list(said: Namespace) -> int:
     async def ask(client: "Client") -> "PermissionRulesResult":
         return await client.permission_rules()
 
-    return inquire(said, ask, _rows)
+    return inquire(said, ask, _rows) or _tell_problems(said.folder)
+
+
+def _tell_problems(folder: str) -> int:
+    """Say what keeps rules from counting. Gives the exit code."""
+    from agentd.permissions.store import RuleStore
+
+    problems = RuleStore.of_user(os.environ).problems([Path(os.path.realpath(folder))])
+    for problem in problems:
+        print(f"agentd: {problem.message}", file=sys.stderr)
+    return 1 if problems else 0
 
 
 def _rows(answer: "PermissionRulesResult") -> "Rows":

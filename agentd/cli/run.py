@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentd.cli.inquiry import whole_number
+
 if TYPE_CHECKING:  # what takes time to import is imported when the arguments are known to be good
     from anyio.abc import TaskGroup
 
@@ -103,10 +105,12 @@ def _parser() -> argparse.ArgumentParser:
     session.add_argument(
         "-c", "--continue", dest="goes_on", action="store_true", help="go on with the folder's latest session"
     )
-    session.add_argument("--session", metavar="ID", help="go on with this session of the folder")
+    session.add_argument(
+        "--session", metavar="ID", help="go on with this session of the folder, or the one whose id begins so"
+    )
     parser.add_argument("--mode", choices=MODES, help="the permission mode, see below")
     parser.add_argument("--json", action="store_true", help="print events and result as lines of JSON")
-    parser.add_argument("--max-turns", type=_positive, metavar="N", help="the most model requests to make")
+    parser.add_argument("--max-turns", type=whole_number, metavar="N", help="the most model requests to make")
     parser.add_argument("--trust", action="store_true", help="you trust what is in the folder")
     parser.add_argument("--allow-full", action="store_true", help="permit --mode full")
     parser.add_argument("--record", metavar="FILE", help=_RECORD_HELP)
@@ -144,12 +148,6 @@ def _parse(argv: list[str]) -> Order | int:
         said.goes_on,
         said.session,
     )
-
-
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
-    return int(text)
 
 
 def _read_prompt(prompt: str, folder: str) -> "str | tuple[ContentBlock, ...]":
@@ -245,23 +243,31 @@ async def _attempt(order: Order, view: "RunView", interrupt: _Interrupt) -> int:
         result = await _prompt(order, view, interrupt)
     except BrokenPipeError:
         return 141
-    except RpcError as error:
-        if order.json:
-            await view.answer.write(_json_line({"type": "error", "error": error.to_wire()}))
-        await view.note(f"agentd: {error.message}{f' {error.hint}' if error.hint else ''}")
-        return 1
-    except (ConnectionLost, OSError) as error:
-        if interrupt.signal is not None:
+    except (RpcError, ConnectionLost, OSError) as error:
+        if interrupt.signal is not None and not isinstance(error, RpcError):
             return interrupt.exit_code
-        if order.json:
-            told = RpcError("internal", str(error)).to_wire()
-            await view.answer.write(_json_line({"type": "error", "error": told}))
-        await view.note(f"agentd: {error}")
-        return 1
+        return await _failed(order, view, error)
     words, code = _ending(result)
     if words:
         await view.note(words)
     return interrupt.exit_code if result.stop_reason == "aborted" else code
+
+
+async def _failed(order: Order, view: "RunView", error: Exception) -> int:
+    """Tell why there is no result. Gives the exit code."""
+    from agentd.cli.failures import in_words
+    from agentd.client import RpcError
+
+    if order.json:
+        told = error if isinstance(error, RpcError) else RpcError("internal", in_words(error))
+        try:
+            await view.answer.write(_json_line({"type": "error", "error": told.to_wire()}))
+        except BrokenPipeError:
+            return 141
+        except OSError as unwritten:
+            error = unwritten
+    await view.note(f"agentd: {in_words(error)}")
+    return 1
 
 
 async def _prompt(order: Order, view: "RunView", interrupt: _Interrupt) -> "PromptResult":
@@ -314,13 +320,14 @@ async def _session(order: Order, client: "Client") -> tuple[str | None, str | No
     """The session to go on with and its folder, None where the prompt makes one. Raises `RpcError`."""
     import anyio
 
+    from agentd.cli.session_names import session_named
     from agentd.client import RpcError
 
     if not order.goes_on and order.session is None:
         return None, None
     folder = (await anyio.Path(order.folder).resolve()).as_uri()
     if order.session is not None:
-        return order.session, folder
+        return await session_named(client, order.session), folder
     found = await client.list_sessions(folder, limit=1)
     if not found.sessions:
         hint = "Leave --continue out to begin one."

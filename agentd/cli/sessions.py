@@ -2,14 +2,16 @@
 
 import argparse
 import json
+import math
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentd.cli.inquiry import Rows, print_table, show
+from agentd.cli.inquiry import Rows, print_table, show, whole_number
+from agentd.cli.session_names import PAGE, all_sessions, session_named
 
 if TYPE_CHECKING:  # imported when the arguments are known to be good
     from agentd.client import Client
@@ -22,8 +24,9 @@ List, show, export and remove sessions. Without a command: list.
 
 A session is named by its id, or by as much of its beginning as tells it from the others."""
 
+_MOST_DAYS = 365 * 1000.0
+"""Older than this is no session, and dates end somewhere."""
 _EPILOG = "Nothing is removed by itself: only delete and prune remove sessions."
-_PAGE = 1000
 
 
 def main(argv: list[str]) -> int:
@@ -57,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("-a", "--all", action="store_true", help="the sessions of every folder")
     listing.add_argument("--json", action="store_true", help="print the daemon's answer as it is, as JSON")
     showing = add("show", "show what is known of a session, and its last messages", _show)
-    showing.add_argument("-n", type=int, default=10, metavar="N", help="how many messages (10)")
+    showing.add_argument("-n", type=whole_number, default=10, metavar="N", help="how many messages (10)")
     showing.add_argument("--json", action="store_true", help="print the daemon's answer as it is, as JSON")
     exporting = add("export", "print a whole session as Markdown", _export)
     exporting.add_argument("-o", dest="file", metavar="FILE", help="write it to a new file instead")
@@ -66,9 +69,20 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("ids", metavar="ID", nargs=count or 1, help="a session's id, or its beginning")
     pruning = add("prune", "remove the sessions of every folder that have not been used for long", _prune)
     days = "older than this; else retention_days of your configuration, which is 90 unless said"
-    pruning.add_argument("--days", type=float, metavar="N", help=days)
+    pruning.add_argument("--days", type=_days, metavar="N", help=days)
     pruning.add_argument("-n", "--dry-run", action="store_true", help="only say what would be removed")
     return parser
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not days > 0:
+        said = f"{text!r} is no number above 0; agentd sessions delete removes single sessions"
+        raise argparse.ArgumentTypeError(said)
+    return days
 
 
 def _with_client(
@@ -76,6 +90,7 @@ def _with_client(
 ) -> int:
     import anyio
 
+    from agentd.cli.failures import in_words, is_unwritable
     from agentd.client import Client, ConnectionLost, RpcError
 
     async def run() -> int:
@@ -86,44 +101,15 @@ def _with_client(
         return anyio.run(run)
     except BrokenPipeError:
         raise
-    except (RpcError, ConnectionLost, OSError, _NotOne) as error:
-        print(f"agentd: {error}", file=sys.stderr)
+    except (RpcError, ConnectionLost, OSError) as error:
+        if isinstance(error, OSError) and is_unwritable(error):
+            raise
+        print(f"agentd: {in_words(error)}", file=sys.stderr)
         return 1
 
 
-class _NotOne(Exception):
-    """What the user named is no session, or more than one."""
-
-
-async def _all(client: "Client") -> "AsyncIterator[Session]":
-    """The sessions of every folder, newest first."""
-    cursor = None
-    while True:
-        page = await client.list_sessions(limit=_PAGE, cursor=cursor, children=True)
-        for session in page.sessions:
-            yield session
-        cursor = page.next_cursor
-        if cursor is None:
-            return
-
-
-async def _named(client: "Client", name: str) -> str:
-    """The id that begins so. Raises `_NotOne`."""
-    named = [session async for session in _all(client) if session.session_id.startswith(name)]
-    if name in [session.session_id for session in named]:
-        return name
-    children = [session.session_id for session in named if session.parent is not None]
-    # A child's id begins with its parent's, which is meant where both are.
-    found = [session.session_id for session in named if session.parent is None] or children
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise _NotOne(f"there is no session {name!r}; agentd sessions list --all lists them.")
-    raise _NotOne(f"{name!r} begins the ids of {len(found)} sessions; say more of it.")
-
-
 async def _list(client: "Client", said: argparse.Namespace) -> int:
-    answer = await client.list_sessions(None if said.all else said.uri, limit=_PAGE)
+    answer = await client.list_sessions(None if said.all else said.uri, limit=PAGE)
     show(said, answer, lambda told: [_row(session) for session in told.sessions])
     return 0
 
@@ -137,9 +123,7 @@ def _row(session: "Session") -> tuple[str, ...]:
 async def _show(client: "Client", said: argparse.Namespace) -> int:
     from agentd.protocol.text import visible
 
-    if said.n < 1:
-        raise _NotOne("-n has to be a number from 1 on.")
-    got = await client.get_session(await _named(client, said.ids[0]), limit=min(said.n, 10_000))
+    got = await client.get_session(await session_named(client, said.ids[0]), limit=min(said.n, 10_000))
     if said.json:
         print(json.dumps(got.model_dump(mode="json"), ensure_ascii=False))
         return 0
@@ -172,7 +156,7 @@ async def _show(client: "Client", said: argparse.Namespace) -> int:
 async def _export(client: "Client", said: argparse.Namespace) -> int:
     from agentd.protocol.text import visible
 
-    text = await client.export_session(await _named(client, said.ids[0]))
+    text = await client.export_session(await session_named(client, said.ids[0]))
     if said.file is None:
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)  # nothing in it steers a terminal
         return 0
@@ -184,7 +168,9 @@ async def _export(client: "Client", said: argparse.Namespace) -> int:
 
 
 async def _delete(client: "Client", said: argparse.Namespace) -> int:
-    ids = [await _named(client, name) for name in said.ids]  # all of them are known, or none is removed
+    ids = [
+        await session_named(client, name) for name in said.ids
+    ]  # all of them are known, or none is removed
     for session_id in dict.fromkeys(ids):
         await client.delete_session(session_id)
         print(f"Removed {session_id}.")
@@ -192,14 +178,15 @@ async def _delete(client: "Client", said: argparse.Namespace) -> int:
 
 
 async def _prune(client: "Client", said: argparse.Namespace) -> int:
+    from agentd.cli.failures import in_words
     from agentd.client import RpcError
     from agentd.config.settings import load
 
     days = load(os.environ).retention_days if said.days is None else said.days
-    if days <= 0:
-        raise _NotOne("--days has to be above 0; agentd sessions delete removes single sessions.")
-    oldest = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
-    known = [session async for session in _all(client) if session.parent is None]  # children go with theirs
+    oldest = (datetime.now(UTC) - timedelta(days=min(days, _MOST_DAYS))).isoformat(timespec="milliseconds")
+    known = [
+        session async for session in all_sessions(client) if session.parent is None
+    ]  # children go with theirs
     old = [session for session in known if session.updated_at < oldest.replace("+00:00", "Z")]
     removed, failed = 0, 0
     for session in old:
@@ -208,7 +195,7 @@ async def _prune(client: "Client", said: argparse.Namespace) -> int:
                 await client.delete_session(session.session_id)
         except RpcError as error:
             failed += 1
-            print(f"agentd: {session.session_id} stays: {error}", file=sys.stderr)
+            print(f"agentd: {session.session_id} stays: {in_words(error)}", file=sys.stderr)
             continue
         removed += 1
     if said.dry_run:

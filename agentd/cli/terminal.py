@@ -44,7 +44,7 @@ def cut(text: str, columns: int) -> str:
 class Output:
     """One of the standard streams. `write` waits for a slow reader and can be cancelled meanwhile.
 
-    A stream that is not `needed` may lose its reader without an error.
+    A stream that is not `needed` may lose its reader, or have no room, without an error.
     """
 
     def __init__(self, stream: TextIO | None, *, needed: bool = True) -> None:
@@ -72,10 +72,10 @@ class Output:
         return True
 
     async def write(self, text: str) -> None:
-        """Write all of it. Raises `BrokenPipeError` where it is needed and nobody reads any more."""
+        """Write all of it. Raises OSError where it is needed: `BrokenPipeError` once nobody reads."""
         try:
             await write(self._fd, text.encode(self._encoding, "backslashreplace"))
-        except BrokenPipeError:
+        except OSError:
             if self._needed:
                 raise
 

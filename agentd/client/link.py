@@ -22,6 +22,7 @@ from agentd.protocol.errors import RpcError
 from agentd.protocol.events import EventNotification
 from agentd.protocol.messages import PermissionRequest
 from agentd.protocol.methods import ClientOptions, PermissionAnswer
+from agentd.protocol.text import clean_text
 
 START_SECONDS = 60.0
 SHUTDOWN_SECONDS = 2.0
@@ -54,6 +55,7 @@ class Link:
         self._delivered = anyio.Event()
         self._failure: Exception | None = None
         self._tasks: TaskGroup | None = None
+        self._apart: list[anyio.CancelScope] = []
         self.connection = Connection(
             daemon.stdout,
             daemon.stdin,
@@ -76,6 +78,8 @@ class Link:
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._close()
+                for scope in self._apart:
+                    scope.cancel()
             tasks.cancel_scope.cancel()
         if self._failure is not None:
             raise self._failure
@@ -138,11 +142,15 @@ class Link:
 
     def _listen(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
-        tasks.start_soon(self.connection.write)
-        tasks.start_soon(self._read)
-        tasks.start_soon(self._drain_stderr)
-        tasks.start_soon(self._await_end)
+        for listen in (self.connection.write, self._read, self._drain_stderr, self._await_end):
+            tasks.start_soon(self._listen_to_the_end, listen)
         tasks.start_soon(self._deliver)
+
+    async def _listen_to_the_end(self, listen: Callable[[], Awaitable[None]]) -> None:
+        """Go on where the block is cancelled from outside: what it takes back then has still an answer."""
+        with anyio.CancelScope(shield=True) as scope:
+            self._apart.append(scope)
+            await listen()
 
     async def _read(self) -> None:
         assert self._tasks is not None
@@ -178,20 +186,22 @@ class Link:
         self._stderr_ended.set()
 
     async def _deliver(self) -> None:
-        if self._on_event is not None:
-            async with self.events() as events:
-                try:
+        try:
+            if self._on_event is not None:
+                async with self.events() as events:
                     async for event in events:
                         await self._on_event(event)
-                except ConnectionLost:
-                    pass  # every call that waits is told
-                except Exception as error:
-                    self._fail(error)
-        self._delivered.set()
+        except ConnectionLost:
+            pass  # every call that waits is told
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._delivered.set()
 
     async def _initialize(self, folder: Path | None, options: ClientOptions) -> None:
         uri = None if folder is None else folder.as_uri()
-        folders = None if folder is None else [{"uri": uri, "name": folder.name or str(folder)}]
+        name = None if folder is None else clean_text(folder.name or str(folder))
+        folders = None if folder is None else [{"uri": uri, "name": name}]
         params = {
             "processId": os.getpid(),
             "clientInfo": {"name": "agentd.client", "version": __version__},

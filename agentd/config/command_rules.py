@@ -18,18 +18,24 @@ _SIGNS = set(";|&<>()$`\n\\")
 
 @dataclass(frozen=True)
 class CommandRules:
-    """The words of each rule. Deny goes before ask, ask before allow."""
+    """The words of each rule. Deny goes before ask, ask before allow.
+
+    `are_unknown`: a file that may hold rules cannot be understood, so every command is asked about.
+    """
 
     deny: tuple[Words, ...] = ()
     ask: tuple[Words, ...] = ()
     allow: tuple[Words, ...] = ()
+    are_unknown: bool = False
 
     def stricter(self, other: "CommandRules") -> "CommandRules":
         """These rules, and of the others those that forbid or ask."""
-        return CommandRules(self.deny + other.deny, self.ask + other.ask, self.allow)
+        unknown = self.are_unknown or other.are_unknown
+        return CommandRules(self.deny + other.deny, self.ask + other.ask, self.allow, unknown)
 
 
 NO_RULES = CommandRules()
+UNKNOWN_RULES = CommandRules(are_unknown=True)
 
 
 def command_rules(top: Table, kinds: tuple[str, ...] = _KINDS) -> CommandRules:
@@ -39,12 +45,13 @@ def command_rules(top: Table, kinds: tuple[str, ...] = _KINDS) -> CommandRules:
         return CommandRules()
     for name, _ in table.unknown(_KINDS):
         table.complain(name, not_known(name, _KINDS))
-    return CommandRules(**{kind: _rules(table, kind) for kind in kinds})
+    deny, ask, allow = (_rules(table, kind) if kind in kinds else () for kind in _KINDS)
+    return CommandRules(deny, ask, allow)
 
 
 def _rules(table: Table, kind: str) -> tuple[Words, ...]:
     found = []
-    for text in table.texts(kind) or ():
+    for text in table.right_texts(kind):  # a slip in one rule takes no other one out of force
         words = rule_words(text)
         if isinstance(words, str):
             table.complain(kind, f"{shown(text)} {words}")

@@ -18,7 +18,7 @@ from typing import Any, Literal, cast, get_args
 from agentd.config.builtin import BUILT_IN
 from agentd.config.checker_settings import Checker, checker_settings
 from agentd.config.checkpoint_settings import CheckpointSettings, checkpoint_settings
-from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
+from agentd.config.command_rules import NO_RULES, UNKNOWN_RULES, CommandRules, command_rules
 from agentd.config.compaction_settings import CompactionSettings, compaction_settings
 from agentd.config.dialects import APIS
 from agentd.config.folders import CONFIG_VARIABLE, DATA_VARIABLE, config_file, data_dir, is_nowhere
@@ -44,14 +44,18 @@ __all__ = ["APIS", "MODEL_VARIABLE", "ModelSettings", "ProviderSettings", "Setti
 
 MODEL_VARIABLE = "AGENTD_MODEL"
 
+_KEY = re.compile(r"\[{0,2}[\w.-]+\]{0,2}")
 _NO_NAMES = ("scripted",)
-_TOP = (
+USER_KEYS = (
     "model", "mode", "allow_full", "trusted", "permissions", "sandbox", "compaction", "subagents",
     "retention_days", "providers", "environment", "checkpoints", "checkers",
 )  # fmt: skip
+"""All that the file may say."""
 _ENVIRONMENT = ("pass",)
 DEFAULT_RETENTION_DAYS = 90
 _MAX_BYTES = 1024 * 1024
+COUNTS_NOT = "nothing in it counts, and every command is asked about, but in mode full"
+"""What is said of a file that cannot be understood: it may hold rules."""
 _NO_HOME = f"This user has no home folder to keep sessions in: set {DATA_VARIABLE} to a folder."
 _Providers = dict[str, ProviderSettings]
 
@@ -106,6 +110,7 @@ def load(environ: Mapping[str, str]) -> Settings:
     document, values = parsed(path, source) if isinstance(source, str) else (Document(path), {})
     if isinstance(source, _Unreadable):
         document.complain(source.why)
+        document.is_understood = not os.path.lexists(path)  # where there is no file there are no rules
     return _settings(document, values, environ, path if isinstance(source, str) else None)
 
 
@@ -119,20 +124,24 @@ class _Unreadable:
 
 def _read(path: Path, is_named: bool) -> str | _Unreadable | None:
     """The text of the file; None where there is no file and none was promised."""
-    remedy = f"correct or unset {CONFIG_VARIABLE}" if is_named else "make it readable or remove it"
+    remedy = f"correct or unset {CONFIG_VARIABLE}" if is_named else "remove it"
     try:
         status = os.stat(path)  # before opening: opening a FIFO would wait for a writer
         if not stat.S_ISREG(status.st_mode) and path != Path(os.devnull):
-            return _Unreadable(f"is no file; {remedy}")
+            return _Unreadable(f"is no file; put one in its place, or {remedy}")
         if status.st_size > _MAX_BYTES:
-            return _Unreadable(f"is larger than {_MAX_BYTES} bytes, which no configuration is; {remedy}")
+            return _Unreadable(
+                f"is larger than {_MAX_BYTES} bytes, which no configuration is; shorten it, or {remedy}"
+            )
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        return _Unreadable(f"does not exist; create it, or {remedy}") if is_named else None
+        what = "is a link to a file that does not exist" if os.path.islink(path) else "does not exist"
+        is_promised = is_named or os.path.islink(path)
+        return _Unreadable(f"{what}; create it, or {remedy}") if is_promised else None
     except UnicodeDecodeError as error:
         return _Unreadable(f"is not UTF-8 text (byte {error.start}); save it as UTF-8")
     except OSError as error:
-        return _Unreadable(f"cannot be read: {error.strerror}; {remedy}")
+        return _Unreadable(f"cannot be read: {error.strerror}; make it readable, or {remedy}")
 
 
 def parsed(path: Path, text: str) -> tuple[Document, dict[str, Any]]:
@@ -143,13 +152,26 @@ def parsed(path: Path, text: str) -> tuple[Document, dict[str, Any]]:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         document = Document(path)
-        document.complain(f"is no valid TOML: {error}; nothing in it counts", line=_line_of(error, text))
+        line = _line_of(error, text)
+        document.complain(f"is no valid TOML: {_fault(error, line, text)}; {COUNTS_NOT}", line=line)
+        document.is_understood = False
         return document, {}
     except RecursionError:
         document = Document(path)
-        document.complain("is nested too deep; nothing in it counts")
+        document.complain(f"is nested too deep; {COUNTS_NOT}")
+        document.is_understood = False
         return document, {}
     return Document(path, text), values
+
+
+def _fault(error: ValueError, line: int, text: str) -> str:
+    """What is wrong, in our words where Python's name no key."""
+    said = text.split("\n")[line].strip()
+    key = said if said.startswith("[") else said.partition("=")[0].strip()
+    twice = ("Cannot declare",) if said.startswith("[") else ("Cannot overwrite a value",)
+    if not str(error).startswith(twice) or not _KEY.fullmatch(key):
+        return str(error)
+    return f"{shown(key)} stands there a second time; keep one of the two"
 
 
 def _line_of(error: ValueError, text: str) -> int:
@@ -165,8 +187,8 @@ def _settings(
     document: Document, values: Mapping[str, Any], environ: Mapping[str, str], path: Path | None
 ) -> Settings:
     top = Table(document, (), values)
-    for name, _ in top.unknown(_TOP):
-        top.complain(name, not_known(name, _TOP))
+    for name, _ in top.unknown(USER_KEYS):
+        top.complain(name, not_known(name, USER_KEYS))
     model, model_origin = _model(top, environ)
     mode, allow_full = _mode(top)
     providers, beside, variables = _providers(top, environ)
@@ -192,7 +214,7 @@ def _settings(
         passed=passed,
         sandbox=sandbox_settings(top.table("sandbox")),
         trusted=_trusted(top, environ),
-        permissions=command_rules(top),
+        permissions=command_rules(top) if document.is_understood else UNKNOWN_RULES,
         retention_days=top.count("retention_days") or DEFAULT_RETENTION_DAYS,
         compaction=compaction_settings(top.table("compaction")),
         checkpoints=checkpoint_settings(top.table("checkpoints")),

@@ -25,6 +25,7 @@ class Document:
         """`text` has to be valid TOML, or empty where there is none."""
         self.path = path
         self.problems: list[Problem] = []
+        self.is_understood = True
         self._lines = key_lines(text)
 
     @property
@@ -129,6 +130,14 @@ class Table:
                 self.complain(name, "has to be an array of strings, none of them empty")
                 return None
         return tuple(values)
+
+    def right_texts(self, name: str) -> tuple[str, ...]:
+        """Of an array, the strings that are not blank: for a list whose other entries count all the same."""
+        values = self._read(name, list) or ()
+        right = tuple(value for value in values if isinstance(value, str) and value.strip())
+        if len(right) < len(values):
+            self.complain(name, "has to be an array of strings, none of them empty; the others of it count")
+        return right
 
     def choice(self, name: str, choices: Collection[str]) -> str | None:
         """One of these strings."""

@@ -6,15 +6,16 @@ with which key, what is allowed and trusted, what commands see: none of that is 
 tries is ignored and named as a problem.
 """
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
 
-from agentd.config.command_rules import NO_RULES, CommandRules, command_rules
-from agentd.config.provider_settings import MODEL_ID
-from agentd.config.settings import parsed
+from agentd.config.command_rules import NO_RULES, UNKNOWN_RULES, CommandRules, command_rules
+from agentd.config.provider_settings import MODEL_ID, not_known
+from agentd.config.settings import COUNTS_NOT, USER_KEYS, parsed
 from agentd.config.toml_table import Document, Table, shown
 from agentd.protocol.messages import Effort, Mode
 from agentd.protocol.methods import Problem
@@ -23,6 +24,7 @@ FOLDER, FILE = ".agentd", "config.toml"
 
 _KNOWN = ("model", "effort", "mode", "max_turns", "permissions", "checkers")
 _NOT_YOURS = "may not be set by a workspace, so it is ignored; set it in your own configuration"
+_IS_LINK = "it is a link, or its folder is one, which could lead out of the workspace"
 _MAX_BYTES = 256 * 1024
 _MODES: tuple[Mode, ...] = get_args(Mode)  # the strictest first
 
@@ -72,8 +74,8 @@ class WorkspaceFile:
         except FileNotFoundError:
             self._status = None
             return UNSAID
-        except OSError as error:  # a link, for one: it could lead to a file that is not the workspace's
-            return self._unreadable(error.strerror)
+        except OSError as error:
+            return self._unreadable(_IS_LINK if error.errno == errno.ELOOP else error.strerror)
         try:
             return self._of(file, user_mode)
         except (UnicodeDecodeError, OSError):
@@ -88,8 +90,10 @@ class WorkspaceFile:
         key = (*changed, _MODES.index(user_mode))
         if key == self._status:
             return self._settings
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
-            return self._unreadable("it is no file of reasonable size")
+        if not stat.S_ISREG(status.st_mode):
+            return self._unreadable("it is no file")
+        if status.st_size > _MAX_BYTES:
+            return self._unreadable(f"it is larger than {_MAX_BYTES} bytes")
         with open(file, "rb", closefd=False) as source:
             text = source.read(_MAX_BYTES).decode("utf-8-sig")
         self._status, self._settings = key, _read(self._root / FOLDER / FILE, text, user_mode)
@@ -105,15 +109,15 @@ class WorkspaceFile:
     def _unreadable(self, why: str | None) -> WorkspaceSettings:
         self._status = None
         document = Document(self._root / FOLDER / FILE)
-        document.complain(f"cannot be read: {why}; nothing in it counts")
-        return WorkspaceSettings(problems=tuple(document.problems))
+        document.complain(f"cannot be read: {why}; {COUNTS_NOT}")
+        return WorkspaceSettings(problems=tuple(document.problems), rules=UNKNOWN_RULES)
 
 
 def _read(path: Path, text: str, user_mode: Mode) -> WorkspaceSettings:
     document, values = parsed(path, text)
     top = Table(document, (), values)
     for name, _ in top.unknown(_KNOWN):
-        top.complain(name, _NOT_YOURS)
+        top.complain(name, _NOT_YOURS if name in USER_KEYS else not_known(name, _KNOWN))
     model = top.text("model")
     if model is not None and not MODEL_ID.fullmatch(model):
         top.complain("model", f'{shown(model)} has to be "provider/model"')
@@ -134,7 +138,7 @@ def _read(path: Path, text: str, user_mode: Mode) -> WorkspaceSettings:
         cast(Effort | None, top.choice("effort", get_args(Effort))),
         mode,
         top.count("max_turns"),
-        command_rules(top, ("deny", "ask")),
+        command_rules(top, ("deny", "ask")) if document.is_understood else UNKNOWN_RULES,
         tuple(document.problems),
         checkers,
     )

@@ -25,6 +25,8 @@ from agentd.protocol.messages import CommandSubject, PermissionOption, Permissio
 Covered = Literal["plain", "rebuilt"]
 """How what a rule covers runs: "plain", as it stands, or "rebuilt", in the form that was judged."""
 
+_UNKNOWN = "rules that cannot be read"
+
 
 class Rules:
     """The rules of one session in the workspace folder `root`.
@@ -51,7 +53,10 @@ class Rules:
 
     def asking(self, subject: PermissionSubject | None) -> str | None:
         """The written rule that has the user asked about this, whatever else allows it."""
-        return self._speaking(self._written().ask, subject)
+        written = self._written()
+        if written.are_unknown and isinstance(subject, CommandSubject):
+            return _UNKNOWN
+        return self._speaking(written.ask, subject)
 
     def _speaking(self, rules: tuple[Words, ...], subject: PermissionSubject | None) -> str | None:
         if not isinstance(subject, CommandSubject):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.acp_agent import AcpHome, Agent, error_of
+from fakes.model_server import ModelServer
 from fakes.pictures import picture
 from wire.processes import sleepers, unique_sleep, until
 from wire.scripts import reply, tool
@@ -103,6 +104,29 @@ def test_resume_tells_nothing_and_goes_on(acp_home: AcpHome) -> None:
     assert later.said(session) == "Second."
     assert not later.updates(session, "user_message_chunk")
     assert "First." in str(acp_home.model_requests()[-1])
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+def test_what_opens_a_session_tells_its_title_and_how_full_it_is(acp_home: AcpHome, method: str) -> None:
+    folder = acp_home.workspace()
+    with ModelServer([{**reply("First."), "usage": {"input": 1000, "output": 10}}]) as server:
+        acp_home.config.write_text(
+            'model = "server/model"\n[providers.server]\napi = "openai-chat"\n'
+            f'base_url = "{server.base_url}"\n'
+            "[providers.server.models.model]\ncontext_window = 64000\n"
+        )
+        agent = acp_home.begun()
+        session = agent.new(folder)
+        agent.ask(session, "Mend it")
+        (*_, used) = agent.updates(session, "usage_update")
+        agent.kill()
+
+    later = acp_home.begun()
+    later.call(method, {"sessionId": session, "cwd": str(folder), "mcpServers": []})
+    assert used["used"] == 1010
+    assert later.updates(session, "usage_update") == [used]
+    (named,) = later.updates(session, "session_info_update")
+    assert named["title"] == "Mend it"
 
 
 def test_a_call_that_a_kill_cut_off_is_told_as_failed(acp_home: AcpHome) -> None:

@@ -220,6 +220,19 @@ def test_the_doctor_lists_commands_and_tells_what_is_wrong_with_some(
     assert re.search(r"^  /git:theirs +Do theirs\.$", out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+def test_the_doctor_tells_what_is_wrong_with_the_file_of_a_trusted_folder(
+    tmp_path: Path, own: dict[str, str], trusted: bool
+) -> None:
+    file = tmp_path / "project" / ".agentd" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("max_turns = 0\n")
+    if trusted:
+        assert run("trust", "add", str(tmp_path / "project"), env=own)[0] == 0
+    code, out, _ = run("doctor", env=own, cwd=tmp_path / "project")
+    assert (code, f"{file}:1: max_turns: is 0" in out) == (int(trusted), trusted)
+
+
 def test_the_doctor_tells_problems_by_line_and_by_its_exit_code(config: Path, own: dict[str, str]) -> None:
     config.write_text('\nmdoe = "edit"\n')
     code, out, _ = run("doctor", env=own)
@@ -296,7 +309,7 @@ def test_schema_prints_typescript() -> None:
     assert run("schema", "--typescript") == (0, typescript(json_schema()), "")
 
 
-@pytest.mark.parametrize("command", ["schema", "--help"])
+@pytest.mark.parametrize("command", ["schema", "--help", "--version"])
 def test_a_reader_that_has_seen_enough_is_no_error(command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -307,14 +320,66 @@ def test_a_reader_that_has_seen_enough_is_no_error(command: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
-@pytest.mark.parametrize("command", ["schema", "--help", "models"])
-def test_a_full_disk_behind_stdout_is_said_in_a_sentence(command: str, own: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [["schema"], ["--help"], ["--version"], ["models"], ["sessions"], ["run", "go"], ["run", "--json", "go"]],
+    ids=" ".join,
+)
+def test_a_full_disk_behind_stdout_is_said_in_a_sentence(
+    command: list[str], tmp_path: Path, own: dict[str, str]
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"content": [{"type": "text", "text": "It is 4."}]}] * 2))
+    environment = {**os.environ, **own, "AGENTD_MODEL": f"scripted/{script}", "PYTHONUNBUFFERED": "1"}
+    assert run("run", "first", env=environment, cwd=tmp_path)[0] == 0
     with Path("/dev/full").open("wb") as full:
-        environment = {**os.environ, **own}
-        process = subprocess.Popen([*AGENTD, command], stdout=full, stderr=subprocess.PIPE, env=environment)
+        process = subprocess.Popen(
+            [*AGENTD, *command], stdout=full, stderr=subprocess.PIPE, env=environment, cwd=tmp_path
+        )
         _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 1
     assert err == b"agentd: what it says could not be written: No space left on device.\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_what_cannot_be_said_on_stderr_is_no_end_of_a_run(tmp_path: Path, own: dict[str, str]) -> None:
+    script = tmp_path / "script.json"
+    call = {"type": "tool_call", "name": "list_directory", "arguments": {"path": "."}}
+    script.write_text(json.dumps([{"content": [call]}, {"content": [{"type": "text", "text": "It is 4."}]}]))
+    environment = {**os.environ, **own, "AGENTD_MODEL": f"scripted/{script}"}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*AGENTD, "run", "go"],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (0, b"It is 4.\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["run", "go"], ["sessions"], ["doctor"], ["models"], ["trust", "add", "."], ["permissions"]],
+    ids=" ".join,
+)
+def test_a_folder_that_was_removed_is_no_place_to_stand_in(
+    command: list[str], tmp_path: Path, own: dict[str, str]
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    there = f'rmdir "{folder}" && exec "$@"'
+    code, out, err = run("-c", there, "sh", *AGENTD, *command, command=["sh"], env=own, cwd=folder)
+    assert (code, out) == (1, "")
+    assert err == "agentd: The folder that you stand in does not exist any more; go to another one.\n"
+
+
+def test_an_error_names_no_place_in_a_request_that_nobody_typed(own: dict[str, str]) -> None:
+    code, _, err = run("permissions", "revoke", "r_none", env=own)
+    assert (code, err.startswith('agentd: there is no rule "r_none"')) == (1, True)
+    code, _, err = run("run", "/no-such-command", "-m", "scripted/demo", env=own)
+    assert (code, err.startswith('agentd: There is no command "/no-such-command".')) == (1, True)
 
 
 # --- sessions and models --------------------------------------------------------------------------

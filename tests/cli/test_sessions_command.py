@@ -91,6 +91,36 @@ def test_a_session_of_another_folder_is_not_gone_on_with_by_mistake(place: Place
     assert place.prompt("here", "--session", "s_nowhere")[0] == 1
 
 
+def test_a_run_goes_on_with_the_session_whose_id_begins_so(place: Place) -> None:
+    place.prompt("first")
+    (session_id,) = place.ids()
+    assert place.prompt("second", "--session", session_id[:-3])[0] == 0
+    assert last_request(place) == ["first", "Said `this`.", "second"]
+    assert place.ids() == [session_id]
+
+
+@pytest.mark.parametrize("name", ["", "s_", "s_nowhere", "a b/../c", "x" * 200])
+def test_a_name_of_no_or_of_many_sessions_is_told_and_nothing_runs(place: Place, name: str) -> None:
+    place.prompt("one")
+    place.prompt("two")
+    asked = place.requests.read_text()
+    code, out, err = place.prompt("more", "--session", name)
+    assert (code, out) == (1, "")
+    assert err.startswith("agentd: ")
+    assert err.endswith("agentd sessions list --all lists them.\n")
+    code, out, _ = place.prompt("more", "--json", "--session", name)
+    assert (code, json.loads(out)["error"]["data"]["kind"]) == (1, "sessionNotFound")
+    assert place.requests.read_text() == asked
+
+
+def test_a_folder_whose_name_is_no_unicode_is_worked_in(place: Place, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"f\xff")
+    folder.mkdir()
+    assert place.prompt("here", cwd=folder) == (0, "Said `this`.\n", "")
+    assert place.agentd("sessions", cwd=folder)[1].endswith("here\n")
+    assert place.prompt("and more", "--continue", cwd=folder)[0] == 0
+
+
 def test_continue_and_session_exclude_each_other(place: Place) -> None:
     assert place.prompt("x", "--continue", "--session", "s")[0] == 2
 
@@ -122,7 +152,10 @@ def test_a_session_is_shown_and_exported_by_the_beginning_of_its_id(place: Place
     assert place.agentd("sessions", "export", session_id, "-o", str(target))[0] == 0
     assert target.read_text() == text
     code, _, err = place.agentd("sessions", "export", session_id, "-o", str(target))
-    assert (code, "exists" in err) == (1, True)
+    assert (code, err) == (1, f"agentd: {target}: File exists.\n")
+    nowhere = tmp_path / "no" / "such.md"
+    code, _, err = place.agentd("sessions", "export", session_id, "-o", str(nowhere))
+    assert (code, err) == (1, f"agentd: {nowhere}: No such file or directory.\n")
 
 
 def test_no_session_that_is_exported_to_a_terminal_steers_it(place: Place) -> None:
@@ -158,6 +191,15 @@ def test_an_id_that_is_none_or_not_clear_is_told(place: Place) -> None:
     assert len(place.ids()) == 2, "none is removed unless all are known"
 
 
+@pytest.mark.parametrize("command", ["show", "export", "delete"])
+def test_an_empty_name_is_not_the_only_session(place: Place, command: str) -> None:
+    place.prompt("one")
+    code, out, err = place.agentd("sessions", command, "")
+    assert (code, out) == (1, "")
+    assert "An empty name is no session's." in err
+    assert len(place.ids()) == 1
+
+
 def test_a_deleted_session_leaves_nothing(place: Place) -> None:
     place.prompt("one")
     place.prompt("two")
@@ -189,7 +231,10 @@ def test_only_sessions_that_are_old_are_pruned_and_only_by_command(place: Place)
     place.config.write_text("retention_days = 7\n")
     assert place.agentd("sessions", "prune")[1] == "1 session older than 7 days removed.\n"
     assert place.ids("--all") == [today]
-    assert place.agentd("sessions", "prune", "--days", "0")[0] == 1
+    assert place.agentd("sessions", "prune", "--days", "1e9")[0] == 0, "no date is that old"
+    for days in ("0", "-1", "nan", "ten"):
+        code, _, err = place.agentd("sessions", "prune", f"--days={days}")
+        assert (code, "is no number above 0" in err) == (2, True)
     assert os.listdir(place.data / "sessions")
 
 

@@ -125,3 +125,32 @@ def test_an_option_may_stand_anywhere(user: User, place: int) -> None:
     words.insert(place + 1, "--user")
     assert user.run(*words)[0] == 0
     assert re.search("^\\S+ +user ", user.run("permissions")[1])
+
+
+def test_rules_that_are_damaged_are_no_empty_list(user: User) -> None:
+    assert user.run("permissions", "allow", "git log")[0] == 0
+    (file,) = (user.config.parent / "data" / "permissions").glob("*.json")
+    file.write_text("{")
+    code, out, err = user.run("permissions")
+    assert (code, out, str(file) in err) == (1, "", True)
+    code, out, _ = user.run("doctor")
+    assert (code, str(file) in out) == (1, True)
+
+
+@pytest.mark.parametrize("broken", ["config", "workspace"])
+def test_a_configuration_that_cannot_be_understood_has_every_command_asked_about(
+    user: User, tmp_path: Path, broken: str
+) -> None:
+    script = tmp_path / "script.json"
+    call = {"type": "tool_call", "name": "bash", "arguments": {"command": "npm test"}}
+    script.write_text(json.dumps([{"content": [call]}, {"content": [{"type": "text", "text": "Done."}]}]))
+    assert user.run("trust", "add", ".")[0] == 0
+    assert user.run("permissions", "allow", "npm test")[0] == 0
+    assert "Refused" not in user.run("run", "go", "-m", f"scripted/{script}")[2]
+    (user.project / ".agentd").mkdir()
+    file = user.config if broken == "config" else user.project / ".agentd" / "config.toml"
+    file.write_text('[permissions]\ndeny = ["npm"]\nask = \n')
+    _, _, err = user.run("run", "go", "-m", f"scripted/{script}")
+    assert f"{file}:3: is no valid TOML" in err
+    assert "nothing in it counts, and every command is asked about, but in mode full" in err
+    assert "Refused: npm test." in err

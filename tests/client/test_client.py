@@ -63,6 +63,16 @@ async def test_the_daemon_learns_the_workspace_and_the_options(tmp_path: Path) -
     assert "params" not in shutdown
 
 
+async def test_a_folder_whose_name_is_no_unicode_is_worked_in(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"f\xff")
+    folder.mkdir()
+    environment = {**os.environ, "FAKE_LOG": str(tmp_path / "log.jsonl")}
+    async with Client.start(folder, command=FAKE, env=environment):
+        pass
+    (named,) = received(tmp_path)[0]["params"]["workspaceFolders"]
+    assert named == {"uri": f"{tmp_path.as_uri()}/f%FF", "name": "f\ufffd"}
+
+
 async def test_events_of_a_prompt_come_in_order_and_end_with_it(tmp_path: Path) -> None:
     async with fake(tmp_path) as client, client.stream("say:a call:bash:0 say:b") as run:
         types = [note.event.type async for note in run]
@@ -242,6 +252,23 @@ async def test_leaving_a_stream_early_cancels_its_prompt(tmp_path: Path) -> None
             if isinstance(note.event, MessageUpdate):
                 break
     assert run.result.stop_reason == "aborted"
+
+
+async def test_a_block_that_is_cancelled_from_outside_ends_its_prompt_and_daemon_in_good_order(
+    tmp_path: Path,
+) -> None:
+    ends = []
+    with anyio.CancelScope() as scope:
+        async with fake(tmp_path) as client, client.stream("say:a hang say:b") as run:
+            try:
+                async for note in run:
+                    if isinstance(note.event, MessageUpdate):
+                        scope.cancel()
+            finally:
+                ends.append(run)
+    assert ends[0].result.stop_reason == "aborted"
+    methods = [message.get("method") for message in received(tmp_path)]
+    assert methods[-3:] == ["$/cancelRequest", "shutdown", "exit"]
 
 
 async def test_a_cancelled_run_goes_on_to_its_result(tmp_path: Path) -> None:

@@ -281,6 +281,30 @@ def test_a_syntax_error_is_named_with_its_line(path: Path, text: str, line: int)
     assert (settings.mode, settings.path) == ("ask", path)
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ('mode = "ask"\nmode = "edit"\n', 2, "mode"),
+        ("[compaction]\nat = 0.5\n[compaction]\nat = 0.6\n", 3, "[compaction]"),
+    ],
+)
+def test_what_stands_there_twice_is_named(path: Path, text: str, line: int, key: str) -> None:
+    told = f'{path}:{line}: is no valid TOML: "{key}" stands there a second time; keep one of the two'
+    assert complaint(loaded(path, text)).startswith(told)
+
+
+def test_no_value_is_shown_of_what_stands_there_twice(path: Path) -> None:
+    assert "sk-canary" not in complaint(loaded(path, 'pass = ["a"]\npass = [\n"sk-canary"]\n'))
+
+
+def test_a_link_to_nothing_is_no_absent_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = tmp_path / "config.toml"
+    link.symlink_to(tmp_path / "moved.toml")
+    monkeypatch.setattr("agentd.config.settings.config_file", lambda environ: link)
+    settings = load({})
+    assert "is a link to a file that does not exist; create it, or remove it" in complaint(settings)
+
+
 def test_deep_nesting_is_an_error_like_any_other(path: Path) -> None:
     assert "nested too deep" in complaint(loaded(path, "a = " + "[" * 5000 + "]" * 5000))
 

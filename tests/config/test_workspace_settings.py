@@ -94,6 +94,36 @@ def test_a_link_a_fifo_and_junk_say_nothing_and_are_problems(tmp_path: Path) -> 
     assert WorkspaceFile(tmp_path / "linked").settings("ask").model is None
 
 
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda place: place.symlink_to("/dev/null"), "it is a link, or its folder is one"),
+        (lambda place: place.mkdir(), "it is no file;"),
+        (lambda place: place.write_bytes(b"#" * 300_000), "it is larger than 262144 bytes"),
+        (lambda place: place.write_text('modle = "a/b"'), 'modle: is no known key (did you mean "mode"?)'),
+        (lambda place: place.write_text("allow_full = true"), "allow_full: may not be set by a workspace"),
+    ],
+)
+def test_what_is_wrong_with_the_file_is_said_as_it_is(tmp_path: Path, make: Any, why: str) -> None:
+    (tmp_path / ".agentd").mkdir()
+    make(tmp_path / ".agentd" / "config.toml")
+    (problem,) = WorkspaceFile(tmp_path).settings("ask").problems
+    assert why in problem.message
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask", "allow"])
+def test_a_slip_in_one_rule_takes_no_other_one_out_of_force(tmp_path: Path, kind: str) -> None:
+    text = f'[permissions]\n{kind} = ["git push", 5, "", "a; b", ["rm"], "curl"]\n'
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    settings = load({"AGENTD_CONFIG": str(config)})
+    assert getattr(settings.permissions, kind) == (("git", "push"), ("curl",))
+    assert [f"permissions.{kind}: " in problem.message for problem in settings.problems] == [True, True]
+    if kind != "allow":
+        said(tmp_path, text)
+        assert getattr(WorkspaceFile(tmp_path).settings("ask").rules, kind) == (("git", "push"), ("curl",))
+
+
 def test_the_users_rules_are_words_of_one_command(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(

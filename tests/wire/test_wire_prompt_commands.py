@@ -149,6 +149,7 @@ def test_broken_files_are_problems_and_stand_in_nobodys_way(home: Home) -> None:
     users(home, "no name.md", "x")
     (home.config.parent / "commands" / "binary.md").write_bytes(b"\0\1\2\xff")
     (home.config.parent / "commands" / "out.md").symlink_to(root / "secret.txt")
+    (home.config.parent / "commands" / "circle.md").symlink_to("circle.md")
     projects(root, "env.md", "x").unlink()
     (root / ".agentd" / "commands" / "env.md").symlink_to("../../.env")
     daemon = home.start(folders=[root])
@@ -160,6 +161,7 @@ def test_broken_files_are_problems_and_stand_in_nobodys_way(home: Home) -> None:
         ("good", '"allowed-tools" is not known'), ("empty", "says nothing"), ("open", "not closed"),
         ("loose", "mode:"), ("large", "longer than 64 KB"), ("no name", "cannot be typed"),
         ("binary", "no text"), ("out", "outside"), ("env", "secrets"),
+        ("circle", "a link that leads in a circle"),
     ):  # fmt: skip
         assert any(f"{name}.md" in line and why in line for line in told.splitlines()), (name, told)
     chat = Chat(daemon, root, model=home.script(reply("one")))
@@ -167,6 +169,9 @@ def test_broken_files_are_problems_and_stand_in_nobodys_way(home: Home) -> None:
     assert "mode" in refused["message"]
     refused = daemon.refused("agentd/prompt", chat.prompt_params([command("env")]))
     assert "secrets" in refused["message"]
+    refused = daemon.refused("agentd/prompt", chat.prompt_params([command("circle")]))
+    assert "circle" in refused["message"]
+    assert refused["data"]["kind"] == "invalidParams"
     assert home.model_requests() == []
 
 
