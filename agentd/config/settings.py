@@ -109,8 +109,8 @@ def load(environ: Mapping[str, str]) -> Settings:
     source = None if is_nowhere(path) else _read(path, bool(environ.get(CONFIG_VARIABLE, "").strip()))
     document, values = parsed(path, source) if isinstance(source, str) else (Document(path), {})
     if isinstance(source, _Unreadable):
-        document.complain(source.why)
-        document.is_understood = not os.path.lexists(path)  # where there is no file there are no rules
+        document.complain(source.why if source.is_absent else f"{source.why}; {COUNTS_NOT}")
+        document.is_understood = source.is_absent  # where there is no file there are no rules
     return _settings(document, values, environ, path if isinstance(source, str) else None)
 
 
@@ -120,6 +120,8 @@ def load(environ: Mapping[str, str]) -> Settings:
 @dataclass(frozen=True)
 class _Unreadable:
     why: str
+    is_absent: bool = False
+    """Whether it is known that there is no file: one that cannot be looked at may be there."""
 
 
 def _read(path: Path, is_named: bool) -> str | _Unreadable | None:
@@ -135,9 +137,10 @@ def _read(path: Path, is_named: bool) -> str | _Unreadable | None:
             )
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        what = "is a link to a file that does not exist" if os.path.islink(path) else "does not exist"
-        is_promised = is_named or os.path.islink(path)
-        return _Unreadable(f"{what}; create it, or {remedy}") if is_promised else None
+        is_link = os.path.islink(path)
+        what = "is a link to a file that does not exist" if is_link else "does not exist"
+        absent = _Unreadable(f"{what}; create it, or {remedy}", is_absent=not is_link)
+        return absent if is_named or is_link else None
     except UnicodeDecodeError as error:
         return _Unreadable(f"is not UTF-8 text (byte {error.start}); save it as UTF-8")
     except OSError as error:

@@ -305,6 +305,20 @@ def test_a_link_to_nothing_is_no_absent_file(tmp_path: Path, monkeypatch: pytest
     assert "is a link to a file that does not exist; create it, or remove it" in complaint(settings)
 
 
+@pytest.mark.parametrize(
+    ("place", "are_unknown"),
+    [("loop/config.toml", True), ("file/config.toml", True), ("n" * 300, True), ("no/config.toml", False)],
+)
+def test_rules_are_unknown_where_nobody_can_tell_whether_there_is_a_file(
+    tmp_path: Path, place: str, are_unknown: bool
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    settings = load({"AGENTD_CONFIG": str(tmp_path / place)})
+    assert settings.permissions.are_unknown is are_unknown
+    assert ("every command is asked about" in complaint(settings)) is are_unknown
+
+
 def test_deep_nesting_is_an_error_like_any_other(path: Path) -> None:
     assert "nested too deep" in complaint(loaded(path, "a = " + "[" * 5000 + "]" * 5000))
 
