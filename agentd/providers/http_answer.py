@@ -59,7 +59,7 @@ class Answer:
     Entering calls `peer`, which says whom the request goes to, then `send`, which sends it and gives the head
     of an answer that can be read; both raise `ProviderError`. `decoder` makes the reader of that answer. What
     it reads is told with the session's own `names` of tools, and with the `thinking` in its text apart. Of a
-    failure before the first word `learn` is asked whether the next request will be another for it.
+    failure of this response before its first word `learn` is asked whether the next request will be another.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Answer:
         *,
         names: ToolNames,
         thinking: InlineThinking | None = None,
-        learn: Callable[[Peer, ProviderError], bool],
+        learn: Callable[[Peer, httpx.Response, ProviderError], bool],
     ) -> None:
         self._endpoint = endpoint
         self._whom = peer
@@ -136,7 +136,7 @@ class Answer:
         """The answer has failed. What it had said until then is told first."""
         if error.request_id is None:
             error.request_id = request_id_in(self._peer, self._response.headers)
-        if not self._spoke and self._learn(self._peer, error):
+        if not self._spoke and self._learn(self._peer, self._response, error):
             error.retryable = True
         self._failure = error
         if self._thinking is not None:

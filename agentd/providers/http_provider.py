@@ -17,6 +17,9 @@ from agentd.providers.tool_names import ToolNames
 
 D = TypeVar("D")
 
+_DIALECT = "agentd.dialect"
+"""Where a response says in which dialect it was asked for: another request may have learnt since."""
+
 
 class HttpProvider(ABC, Generic[D]):
     """A `Provider` over one base URL, for example "http://127.0.0.1:11434/v1".
@@ -92,15 +95,16 @@ class HttpProvider(ABC, Generic[D]):
             response = await self._endpoint.post(peer, path, body(dialect), headers)
             refusal = await self._endpoint.refusal(peer, response)
             if refusal is None:
+                response.extensions[_DIALECT] = dialect
                 return response
             better = cured(dialect, refusal, self._cures, tried)
             if better is None:
                 raise refusal.error
             self._learnt[peer.model] = better
 
-    def _learn(self, peer: Peer, error: ProviderError) -> bool:
+    def _learn(self, peer: Peer, response: httpx.Response, error: ProviderError) -> bool:
         """The same for a refusal inside an answer, which servers give that have promised one too early."""
-        dialect = self._learnt.get(peer.model, self._dialect)
+        dialect = response.extensions.get(_DIALECT, self._dialect)
         better = cured(dialect, Refusal(error, error.words), self._cures, set())
         if better is not None:
             self._learnt[peer.model] = better

@@ -13,7 +13,7 @@ import pytest
 from conversation import HELLO, assistant, call, fail, read, request, result, thinking, user
 from fakes.model_server import ModelServer, Raw, Recorded, json_answer, sse
 
-from agentd.providers.base import Model, ModelRequest
+from agentd.providers.base import Model, ModelRequest, ProviderError
 from agentd.providers.openai_chat import ChatDialect, OpenAIChat
 
 Refuses = Callable[[list[dict[str, Any]]], bool]
@@ -283,6 +283,24 @@ async def test_a_refusal_inside_an_answer_is_retryable_for_the_next_request_is_a
         assert (await read(provider, talked())).text == "Hello, world"
         await provider.aclose()
     assert len(server.requests) == 2
+
+
+async def test_two_answers_that_are_refused_inside_at_once_are_both_retryable() -> None:
+    """The second was asked for before the first was heard, so its next request is another, too."""
+    refuses, words = INSIDE["OpenRouter"]
+
+    def answer(asked: Recorded) -> Any:
+        return Raw(sse(words)) if refuses(asked.body["messages"]) else HELLO
+
+    with ModelServer([answer], strict=False, repeat=True) as server:
+        provider = OpenAIChat("local", server.base_url, None)
+        async with provider.stream(talked()) as first, provider.stream(talked()) as second:
+            for events in (first, second):
+                with pytest.raises(ProviderError) as caught:
+                    _ = [event async for event in events]
+                assert caught.value.retryable
+        assert (await read(provider, talked())).text == "Hello, world"
+        await provider.aclose()
 
 
 async def test_a_refusal_behind_words_of_an_answer_is_an_error() -> None:
