@@ -81,12 +81,12 @@ class Gemini(HttpProvider[GeminiDialect]):
             bad = refusal.error.status == HTTPStatus.BAD_REQUEST
             if bad and "parametersJsonSchema" in refusal.text and dialect.schemas == "json":
                 self._dialect = replace(dialect, schemas="subset")
-            elif bad and "thinking" in refusal.text.lower() and (told := told_to_think(body)):
-                self._refused[request.model.name] = refused | told
             elif bad and signatures == "kept" and _BAD_SIGNATURE.search(refusal.text):
                 signatures = "dropped"
             elif bad and signatures != "made" and _NO_SIGNATURE.search(refusal.text):
                 signatures = "made"
+            elif bad and "thinking" in refusal.text.lower() and (told := told_to_think(body)):
+                self._refused[request.model.name] = refused | told
             else:
                 raise refusal.error
             _log.warning("%s; asking again without that", refusal.error.message)

@@ -1,5 +1,6 @@
 """Signatures that a server does not take do not end a session: the request goes out again without them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -57,6 +58,19 @@ async def test_what_vertex_says_of_a_bad_signature_is_heard_too(gemini_server: G
     provider = provider_of(gemini_server)
     assert (await read(provider, resumed(PRO))).text == "Hello, world"
     await provider.aclose()
+
+
+async def test_a_refused_signature_has_nothing_to_do_with_how_much_a_model_thinks(
+    gemini_server: GeminiServer,
+) -> None:
+    words = "Thought signature is not valid. Learn more: https://x.invalid/thinking#signatures"
+    gemini_server.push(google(words), HELLO)
+    provider = provider_of(gemini_server)
+    asked = resumed(PRO)
+    assert (await read(provider, replace(asked, effort="high"))).text == "Hello, world"
+    await provider.aclose()
+    first, second = (each.body["generationConfig"]["thinkingConfig"] for each in gemini_server.requests)
+    assert first == second
 
 
 async def test_a_model_whose_name_does_not_tell_that_it_wants_signatures_gets_them() -> None:
