@@ -42,16 +42,27 @@ def command_rules(top: Table, kinds: tuple[str, ...] = _KINDS) -> CommandRules:
     """The rules that a document holds; what is wrong is complained of and left out."""
     table = top.table("permissions")
     if table is None:
-        return CommandRules()
+        return _unknown(top, "permissions") if "permissions" in top else NO_RULES
     for name, _ in table.unknown(_KINDS):
         table.complain(name, not_known(name, _KINDS))
     deny, ask, allow = (_rules(table, kind) if kind in kinds else () for kind in _KINDS)
-    return CommandRules(deny, ask, allow)
+    rules = CommandRules(deny or (), ask or (), allow or ())
+    lost = [kind for kind, read in (("deny", deny), ("ask", ask)) if read is None]
+    return rules.stricter(_unknown(table, lost[0])) if lost else rules
 
 
-def _rules(table: Table, kind: str) -> tuple[Words, ...]:
+def _unknown(table: Table, name: str) -> CommandRules:
+    table.complain(name, "what it forbids is not known, so every command is asked about, but in mode full")
+    return UNKNOWN_RULES
+
+
+def _rules(table: Table, kind: str) -> tuple[Words, ...] | None:
+    """The rules of a kind; None where what stands there is no list."""
+    texts = table.right_texts(kind) if kind in table else ()
+    if texts is None:
+        return None
     found = []
-    for text in table.right_texts(kind):  # a slip in one rule takes no other one out of force
+    for text in texts:  # a slip in one rule takes no other one out of force
         words = rule_words(text)
         if isinstance(words, str):
             table.complain(kind, f"{shown(text)} {words}")

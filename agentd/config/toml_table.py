@@ -131,9 +131,11 @@ class Table:
                 return None
         return tuple(values)
 
-    def right_texts(self, name: str) -> tuple[str, ...]:
+    def right_texts(self, name: str) -> tuple[str, ...] | None:
         """Of an array, the strings that are not blank: for a list whose other entries count all the same."""
-        values = self._read(name, list) or ()
+        values = self._read(name, list)
+        if values is None:
+            return None
         right = tuple(value for value in values if isinstance(value, str) and value.strip())
         if len(right) < len(values):
             self.complain(name, "has to be an array of strings, none of them empty; the others of it count")

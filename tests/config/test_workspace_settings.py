@@ -124,6 +124,30 @@ def test_a_slip_in_one_rule_takes_no_other_one_out_of_force(tmp_path: Path, kind
         assert getattr(WorkspaceFile(tmp_path).settings("ask").rules, kind) == (("git", "push"), ("curl",))
 
 
+@pytest.mark.parametrize(
+    ("text", "are_unknown"),
+    [
+        ("permissions = 'rm'", True),
+        ("[permissions]\ndeny = 'rm'", True),
+        ("[permissions]\nask = {rm = true}", True),
+        ("[permissions]\nallow = 'rm'", False),
+    ],
+)
+def test_rules_that_are_no_list_are_rules_that_nobody_knows(
+    tmp_path: Path, text: str, are_unknown: bool
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    settings = load({"AGENTD_CONFIG": str(config)})
+    said(tmp_path, text)
+    for rules, problems in (
+        (settings.permissions, settings.problems),
+        (WorkspaceFile(tmp_path).settings("ask").rules, WorkspaceFile(tmp_path).settings("ask").problems),
+    ):
+        assert rules.are_unknown is are_unknown
+        assert any("every command is asked about" in each.message for each in problems) is are_unknown
+
+
 def test_the_users_rules_are_words_of_one_command(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(
