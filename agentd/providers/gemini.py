@@ -16,7 +16,13 @@ import httpx
 from agentd.providers.base import ModelRequest
 from agentd.providers.gemini_decoder import GeminiDecoder
 from agentd.providers.gemini_dialect import GEMINI, VERTEX, GeminiDialect, bare_name, version_prefix
-from agentd.providers.gemini_request import Signatures, generate_body, told_to_think
+from agentd.providers.gemini_request import (
+    BAD_SIGNATURE,
+    NO_SIGNATURE,
+    Signatures,
+    generate_body,
+    told_to_think,
+)
 from agentd.providers.http_endpoint import Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.http_provider import HttpProvider, key_header
@@ -26,10 +32,8 @@ __all__ = ["GEMINI", "VERTEX", "Gemini", "GeminiDialect", "Timeouts"]
 _LAST_WAIT_SECONDS = 0.8
 """How long what follows a finishReason may take: nothing should, and no end mark says so."""
 
-_BAD_SIGNATURE = re.compile(
-    r"(?:corrupted|invalid) thought.?signature|thought.?signature is (?:not |in)valid", re.I
-)
-_NO_SIGNATURE = re.compile(r"missing an? `?thought.?signature", re.I)
+_BAD_SIGNATURE = re.compile(BAD_SIGNATURE, re.IGNORECASE)
+_NO_SIGNATURE = re.compile(NO_SIGNATURE, re.IGNORECASE)
 
 _log = logging.getLogger(__name__)
 

@@ -27,6 +27,9 @@ from agentd.providers.openai_text import NO_OUTPUT, said
 
 UNSIGNED = "skip_thought_signature_validator"
 """The signature that Google names for calls that a model has not made itself."""
+BAD_SIGNATURE = r"(?:corrupted|invalid) thought.?signature|thought.?signature is (?:not |in)valid"
+NO_SIGNATURE = r"missing an? `?thought.?signature"
+"""How Google's servers refuse a signature, and a call without one, whatever API is before them."""
 
 IMAGES_OF_RESULTS = "Images from the tool results above:"
 

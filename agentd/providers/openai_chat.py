@@ -8,6 +8,7 @@ import httpx
 
 from agentd.providers.base import ModelRequest
 from agentd.providers.cures import Cure, not_taken
+from agentd.providers.gemini_request import BAD_SIGNATURE, NO_SIGNATURE
 from agentd.providers.http_endpoint import Timeouts
 from agentd.providers.http_errors import Peer
 from agentd.providers.http_provider import HttpProvider, key_header
@@ -26,10 +27,7 @@ _REASONING_SAID = (
 """The names of what only its server can have put into a history, reasoning above all; "reasoning" alone may
 be what a request asks for."""
 
-_WORTHLESS = (
-    r"invalid \W?signature\W? in \W?thinking|(?:corrupted|invalid) thought.?signature"
-    r"|thought.?signature is (?:not |in)valid|invalid_encrypted_content"
-)
+_WORTHLESS = rf"invalid \W?signature\W? in \W?thinking|{BAD_SIGNATURE}|invalid_encrypted_content"
 
 _CURES_OF_HISTORY = (
     Cure(
@@ -40,7 +38,7 @@ _CURES_OF_HISTORY = (
     # A gateway may have another server behind it than the one that thought: a stricter one, or one with
     # another key for what was signed or encrypted.
     Cure("reasoning_replay", "never", f"{not_taken(_REASONING_SAID)}|{_WORTHLESS}"),
-    Cure("sign_calls", True, r"missing an? `?thought.?signature"),
+    Cure("sign_calls", True, NO_SIGNATURE),
     Cure(
         "reasoning_replay",
         "required",
