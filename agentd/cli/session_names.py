@@ -38,7 +38,20 @@ async def session_named(client: "Client", name: str) -> str:
     found = [session.session_id for session in named if session.parent is None] or children
     if len(found) == 1:
         return found[0]
+    if not found and await _is_kept(client, name):
+        return name
     if not found:
         raise RpcError("sessionNotFound", f"There is no session {name!r}.", hint=_LISTED)
     many = f"{name!r} begins the ids of {len(found)} sessions; say more of it."
     raise RpcError("sessionNotFound", many, hint=_LISTED)
+
+
+async def _is_kept(client: "Client", session_id: str) -> bool:
+    """Whether there is such a session all the same: one that cannot be read is in no list."""
+    try:
+        await client.get_session(session_id, limit=1)
+    except ValueError:  # it does not look like an id
+        return False
+    except RpcError as error:
+        return error.kind != "sessionNotFound"
+    return True

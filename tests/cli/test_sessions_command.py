@@ -113,6 +113,18 @@ def test_a_name_of_no_or_of_many_sessions_is_told_and_nothing_runs(place: Place,
     assert place.requests.read_text() == asked
 
 
+@pytest.mark.parametrize(
+    "command", [["run", "more", "--session"], ["sessions", "show"], ["sessions", "export"]]
+)
+def test_a_session_that_cannot_be_read_is_said_to_be_one(place: Place, command: list[str]) -> None:
+    place.prompt("one")
+    (session_id,) = place.ids()
+    (journal,) = (place.data / "sessions").rglob(f"{session_id}.jsonl")
+    journal.write_bytes(b"nonsense\n")
+    code, _, err = place.agentd(*command, session_id)
+    assert (code, "journal could not be read" in err) == (1, True)
+
+
 def test_a_folder_whose_name_is_no_unicode_is_worked_in(place: Place, tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"f\xff")
     folder.mkdir()
