@@ -76,10 +76,12 @@ class Link:
             except Exception as error:  # kept out of the task group, which would wrap it in a group
                 leaving = error
             finally:
-                with anyio.CancelScope(shield=True):
-                    await self._close()
-                for scope in self._apart:
-                    scope.cancel()
+                try:
+                    with anyio.CancelScope(shield=True):
+                        await self._close()
+                finally:
+                    for scope in self._apart:
+                        scope.cancel()
             tasks.cancel_scope.cancel()
         if self._failure is not None:
             raise self._failure
