@@ -20,7 +20,7 @@ _SIGNS = set(";|&<>()$`\n\\")
 class CommandRules:
     """The words of each rule. Deny goes before ask, ask before allow.
 
-    `are_unknown`: a file that may hold rules cannot be understood, so every command is asked about.
+    `are_unknown`: something that may be a rule cannot be understood, so every command is asked about.
     """
 
     deny: tuple[Words, ...] = ()
@@ -39,16 +39,21 @@ UNKNOWN_RULES = CommandRules(are_unknown=True)
 
 
 def command_rules(top: Table, kinds: tuple[str, ...] = _KINDS) -> CommandRules:
-    """The rules that a document holds; what is wrong is complained of and left out."""
+    """The rules that a document holds; what is wrong is complained of and left out.
+
+    What was left out may have forbidden something, unless it stands under `allow`.
+    """
     table = top.table("permissions")
     if table is None:
         return _unknown(top, "permissions") if "permissions" in top else NO_RULES
-    for name, _ in table.unknown(_KINDS):
+    left_out = [name for name, _ in table.unknown(_KINDS)]
+    for name in left_out:
         table.complain(name, not_known(name, _KINDS))
-    deny, ask, allow = (_rules(table, kind) if kind in kinds else () for kind in _KINDS)
-    rules = CommandRules(deny or (), ask or (), allow or ())
-    lost = [kind for kind, read in (("deny", deny), ("ask", ask)) if read is None]
-    return rules.stricter(_unknown(table, lost[0])) if lost else rules
+    read = {kind: _rules(table, kind) for kind in kinds}
+    left_out += [kind for kind in ("deny", "ask") if not read[kind][1]]
+    deny, ask, allow = (read.get(kind, ((), True))[0] for kind in _KINDS)
+    rules = CommandRules(deny, ask, allow)
+    return rules.stricter(_unknown(table, left_out[0])) if left_out else rules
 
 
 def _unknown(table: Table, name: str) -> CommandRules:
@@ -56,11 +61,9 @@ def _unknown(table: Table, name: str) -> CommandRules:
     return UNKNOWN_RULES
 
 
-def _rules(table: Table, kind: str) -> tuple[Words, ...] | None:
-    """The rules of a kind; None where what stands there is no list."""
-    texts = table.right_texts(kind) if kind in table else ()
-    if texts is None:
-        return None
+def _rules(table: Table, kind: str) -> tuple[tuple[Words, ...], bool]:
+    """The rules of a kind, and whether these are all that were meant."""
+    texts, is_all = table.right_texts(kind)
     found = []
     for text in texts:  # a slip in one rule takes no other one out of force
         words = rule_words(text)
@@ -68,7 +71,7 @@ def _rules(table: Table, kind: str) -> tuple[Words, ...] | None:
             table.complain(kind, f"{shown(text)} {words}")
         else:
             found.append(words)
-    return tuple(found)
+    return tuple(found), is_all and len(found) == len(texts)
 
 
 def rule_words(text: str) -> Words | str:

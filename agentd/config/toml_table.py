@@ -131,15 +131,15 @@ class Table:
                 return None
         return tuple(values)
 
-    def right_texts(self, name: str) -> tuple[str, ...] | None:
-        """Of an array, the strings that are not blank: for a list whose other entries count all the same."""
+    def right_texts(self, name: str) -> tuple[tuple[str, ...], bool]:
+        """Of an array, the strings that are not blank, and whether that is all that was said."""
         values = self._read(name, list)
         if values is None:
-            return None
+            return (), name not in self
         right = tuple(value for value in values if isinstance(value, str) and value.strip())
         if len(right) < len(values):
             self.complain(name, "has to be an array of strings, none of them empty; the others of it count")
-        return right
+        return right, len(right) == len(values)
 
     def choice(self, name: str, choices: Collection[str]) -> str | None:
         """One of these strings."""

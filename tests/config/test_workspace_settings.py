@@ -118,7 +118,9 @@ def test_a_slip_in_one_rule_takes_no_other_one_out_of_force(tmp_path: Path, kind
     config.write_text(text)
     settings = load({"AGENTD_CONFIG": str(config)})
     assert getattr(settings.permissions, kind) == (("git", "push"), ("curl",))
-    assert [f"permissions.{kind}: " in problem.message for problem in settings.problems] == [True, True]
+    assert [f"permissions.{kind}: " in problem.message for problem in settings.problems] == (
+        [True, True] if kind == "allow" else [True, True, True]
+    )
     if kind != "allow":
         said(tmp_path, text)
         assert getattr(WorkspaceFile(tmp_path).settings("ask").rules, kind) == (("git", "push"), ("curl",))
@@ -130,10 +132,16 @@ def test_a_slip_in_one_rule_takes_no_other_one_out_of_force(tmp_path: Path, kind
         ("permissions = 'rm'", True),
         ("[permissions]\ndeny = 'rm'", True),
         ("[permissions]\nask = {rm = true}", True),
+        ("[permissions]\ndeny = ['rm', 5]", True),
+        ("[permissions]\nask = ['rm', '']", True),
+        ("[permissions]\ndeny = ['rm; true', 'rm']", True),
+        ("[permissions]\ndney = ['rm']", True),
         ("[permissions]\nallow = 'rm'", False),
+        ("[permissions]\nallow = ['rm; true', 5]", False),
+        ("[permissions]\ndeny = []", False),
     ],
 )
-def test_rules_that_are_no_list_are_rules_that_nobody_knows(
+def test_what_may_be_a_rule_and_is_not_understood_has_every_command_asked_about(
     tmp_path: Path, text: str, are_unknown: bool
 ) -> None:
     config = tmp_path / "config.toml"
@@ -175,4 +183,4 @@ def test_the_users_rules_are_words_of_one_command(tmp_path: Path) -> None:
     config.write_text('[permissions]\nallow = ["ls; rm"]\nalow = ["ls"]\n')
     settings = load({"AGENTD_CONFIG": str(config)})
     assert settings.permissions.allow == ()
-    assert [problem.line for problem in settings.problems] == [1, 2]
+    assert [problem.line for problem in settings.problems] == [1, 2, 2]
