@@ -181,6 +181,7 @@ export class Stage {
     if (this.#machine !== null) this.#setMachine({});
     await this.#nothingRuns();
     for (const name of ["", ".asked"]) rmSync(this.#house.server.python + name, { force: true });
+    rmSync(join(this.#house.server.data, "User", "globalStorage", "agentd.agentd", "agentd"), { recursive: true, force: true }); // one click's
     rmSync(join(this.folder, "scratch"), { recursive: true, force: true });
   }
 
