@@ -280,34 +280,35 @@ async def test_a_refused_field_is_left_out_from_then_on_for_that_model(
     assert not responses_server.faults
 
 
-async def test_what_one_server_of_a_gateway_adds_to_its_items_another_need_not_know() -> None:
-    seen = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed", "extra": 1}
-    said = message("Well", phase="commentary")
-    refusal = json_answer({"error": {"message": "Unknown parameter: 'input[1].extra'."}}, 400)
-    items = [seen, said, CALL | {"namespace": "x"}]
+async def sent_after(words: str, *items: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is sent of an answer of these items, with its results, once a server has refused it so."""
+    refusal = json_answer({"error": {"message": words}}, 400)
     with ResponsesServer(strict=False) as server:
         server.push(Raw(sse(*(done(item, at) for at, item in enumerate(items)), COMPLETED)), refusal, HELLO)
         talk = Conversation(provider_of(server))
         answer = await talk.ask(user("Hi"))
         assert (await talk.ask(*(result(each.id, "x") for each in answer.calls))).text == "Hello, world"
         await talk.provider.aclose()
-    _, reasoned, spoken, called, _ = server.requests[-1].body["input"]
+    sent: list[dict[str, Any]] = server.requests[-1].body["input"]
+    return sent
+
+
+async def test_what_one_server_of_a_gateway_adds_to_its_items_another_need_not_know() -> None:
+    seen = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed", "extra": 1}
+    said = message("Well", phase="commentary")
+    refused = "Unknown parameter: 'input[1].extra'."
+    _, reasoned, spoken, called, _ = await sent_after(refused, seen, said, CALL | {"namespace": "x"})
     assert reasoned == {"type": "reasoning", "summary": [], "encrypted_content": "sealed"}
     assert set(spoken) == {"type", "role", "content"}
     assert set(called) == {"type", "call_id", "name", "arguments"}
 
 
 async def test_an_output_that_is_not_found_stands_closer_to_its_call() -> None:
-    items = [CALL, message("and"), CALL | {"id": "fc_2", "call_id": "call_2"}]
-    refusal = json_answer({"error": {"message": "No tool output found for tool call call_1"}}, 400)
-    with ResponsesServer(strict=False) as server:
-        server.push(Raw(sse(*(done(item, at) for at, item in enumerate(items)), COMPLETED)), refusal, HELLO)
-        talk = Conversation(provider_of(server))
-        answer = await talk.ask(user("Hi"))
-        assert (await talk.ask(*(result(each.id, "x") for each in answer.calls))).text == "Hello, world"
-        await talk.provider.aclose()
+    second = CALL | {"id": "fc_2", "call_id": "call_2"}
+    refused = "No tool output found for tool call call_1"
+    sent = await sent_after(refused, CALL, message("and"), second)
     calls = ["function_call"] * 2 + ["function_call_output"] * 2
-    assert [item["type"] for item in server.requests[-1].body["input"]] == ["message", "message", *calls]
+    assert [item["type"] for item in sent] == ["message", "message", *calls]
 
 
 @pytest.mark.parametrize(
