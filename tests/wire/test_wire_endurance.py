@@ -1,5 +1,6 @@
 """What stays when prompts, cancels and sessions come and go, and what does not: the daemon at length."""
 
+import itertools
 import os
 import resource
 import shutil
@@ -151,11 +152,17 @@ def test_more_sessions_are_open_than_a_process_may_have_files_by_default(home: H
     assert str(few_files) in result_texts(run_events(chat))[0], "a command gets what the daemon was given"
 
 
+def first_free(daemon: Daemon) -> int:
+    """The number that the next descriptor of the daemon gets: numbers are limited, not how many there are."""
+    taken = {int(each.name) for each in Path("/proc", str(daemon.pid), "fd").iterdir()}
+    return next(number for number in itertools.count() if number not in taken)
+
+
 def test_a_daemon_that_can_open_no_more_files_says_what_helps(home: Home) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     daemon = home.start()
     daemon.call("agentd/session/new", {"workspaceUri": home.workspace().as_uri()})
-    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (held(daemon)[0], hard))
+    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (first_free(daemon), hard))
     error = daemon.refused("agentd/session/new", {"workspaceUri": home.workspace().as_uri()})
     assert error["data"]["kind"] == "storage"
     assert "Close sessions" in error["message"]

@@ -27,6 +27,15 @@ export class Window {
     await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
   }
 
+  /**
+   * From now on this window has the focus while it is in front and at no other time, which it is told: else each of
+   * several windows is made to believe that it has it.
+   */
+  async ownFocus() {
+    const devTools = await this.page.context().newCDPSession(this.page);
+    await devTools.send("Emulation.setFocusEmulationEnabled", { enabled: false });
+  }
+
   /** Lets this window be seen, of several: what is hidden draws nothing. */
   async front() {
     await this.page.bringToFront();

@@ -121,13 +121,17 @@ inNewest("what two windows on a workspace accept stays accepted in both", async 
   const second = await stage.open();
   await second.openFile("a.txt");
   await lens(second, "agentd changed 3 places");
+  for (const each of [first, second]) await each.ownFocus();
   await first.front();
   await first.cursorAt("a.txt", 2);
   await first.command("agentd: Accept the Change at the Cursor");
   await lens(first, "agentd changed 2 places");
   await second.front();
+  await lens(second, "agentd changed 2 places");
   await second.page.locator(".codelens-decoration a", { hasText: "Accept" }).last().click();
   await lens(second, "agentd changed one place");
+  await first.front();
+  await lens(first, "agentd changed one place");
   await first.reload();
   await first.openFile("a.txt");
   await lens(first, "agentd changed one place");
