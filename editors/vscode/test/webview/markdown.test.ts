@@ -80,6 +80,13 @@ describe("Markdown that grows", { timeout: 60_000 }, () => {
     const text = "See [this][1].\n\nMore.\n\n[1]: https://example.com/\n";
     expect(JSON.stringify(shape(grown(text, [0.3, 0.6])))).toContain("https://example.com/");
   });
+
+  test("finds the definition also where nothing else is open in the end", () => {
+    const text = "See [this][1].\n```\n```\n[1]: https://example.com/";
+    const came = parse(text, parse(text.slice(0, text.indexOf("[1]:")), null, false), false);
+    expect(came.open).toEqual([]);
+    expect(JSON.stringify(shape(parse(text, came, true)))).toContain("https://example.com/");
+  });
 });
 
 describe("the end of a text that is too long to be shown", () => {

@@ -22,6 +22,8 @@ export interface Parsed {
   /** Where the open part begins. */
   from: number;
   references: References;
+  /** Nothing comes any more, so that also links to what was defined behind them are in it. */
+  isFinal: boolean;
 }
 
 export type References = NonNullable<NonNullable<Parameters<InstanceType<typeof MarkdownIt>["parse"]>[1]>["references"]>;
@@ -65,7 +67,7 @@ export function languageOf(info: string): string {
  * @param known definitions of links that stand before the text
  */
 export function parse(text: string, before: Parsed | null, final: boolean, known: References = {}): Parsed {
-  if (before && before.source === text && !(final && before.open.length > 0)) return before;
+  if (before?.source === text && (before.isFinal || !final)) return before;
   if (!before || !text.startsWith(before.source)) return pieces(text, 0, [], { ...known }, final);
   if (final && hasReferences(text)) return pieces(text, 0, [], { ...known }, final);
   return (final ? null : longerCode(text, before)) ?? pieces(text, before.from, before.done, before.references, final);
@@ -110,7 +112,7 @@ function pieces(text: string, from: number, done: readonly Piece[], references: 
     }
     return { type: "html", at, html: md.renderer.render(block.tokens, md.options, env) };
   });
-  if (final) return { source: text, done: [...done, ...made], open: [], from: text.length, references: env.references };
+  if (final) return { source: text, done: [...done, ...made], open: [], from: text.length, references: env.references, isFinal: true };
   // The last block is open, but for a fence with its closing line; so is the one before it while the last one has no
   // whole line yet.
   const last = blocks.at(-1);
@@ -119,7 +121,7 @@ function pieces(text: string, from: number, done: readonly Piece[], references: 
   const open = made.slice(kept);
   return {
     source: text, done: kept > 0 ? [...done, ...made.slice(0, kept)] : done, open,
-    from: behind !== undefined ? from + behind : kept > 0 ? open[0]!.at : from, references: env.references,
+    from: behind !== undefined ? from + behind : kept > 0 ? open[0]!.at : from, references: env.references, isFinal: false,
   };
 }
 
