@@ -11,8 +11,10 @@ from wire.harness import Daemon
 from wire.home import Home
 
 # A slow machine is no failure: how long an example takes says nothing about whether it is right.
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+# By day the examples are the same each time: what fails was broken by the change that it fails in.
+settings.register_profile("by day", deadline=None, derandomize=True)
+settings.register_profile("nightly", deadline=None)
+settings.load_profile("by day")
 
 # Also with PYTHONDONTWRITEBYTECODE, which children still inherit: else each process compiles all tests anew.
 sys.dont_write_bytecode = False
@@ -24,9 +26,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--renew-golden", action="store_true", help="write the golden files anew")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """New examples at night."""
+    if _is_night(config):
+        settings.load_profile("nightly")
+
+
+def _is_night(config: pytest.Config) -> bool:
+    return bool(config.getoption("--nightly")) or "nightly" in config.getoption("-m")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the long tests out unless they are asked for."""
-    if config.getoption("--nightly") or "nightly" in config.getoption("-m"):
+    if _is_night(config):
         return
     for item in items:
         if item.get_closest_marker("nightly"):

@@ -7,7 +7,7 @@ export default defineConfig({
   resolve: { alias: { vscode: fileURLToPath(new URL("test/host/vscode.ts", import.meta.url)) } },
   test: {
     include: ["test/**/*.test.{ts,tsx}"],
-    setupFiles: ["test/orphan.mjs"],
+    setupFiles: ["test/orphan.mjs", "test/examples.ts"],
     testTimeout: 60_000, // busy machines: a bound, nothing that is measured
     hookTimeout: 120_000,
     // One Preact for the view and for what tests draw with.

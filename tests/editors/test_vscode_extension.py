@@ -19,8 +19,10 @@ SCRIPTS += [pytest.param(name, marks=pytest.mark.browser) for name in ("test", "
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_the_extension_passes(script: str) -> None:
+def test_the_extension_passes(script: str, request: pytest.FixtureRequest) -> None:
     environment = os.environ | ({"CHROMIUM": chromium()} if script == "test:browser" else {})
+    if request.config.getoption("--nightly"):
+        environment["AGENTD_NEW_EXAMPLES"] = "1"
     ran = subprocess.run(
         ["npm", "run", "--silent", script],
         cwd=made_extension(),
