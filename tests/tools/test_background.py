@@ -219,10 +219,13 @@ async def test_it_runs_in_the_directory_of_the_session_and_does_not_move_it(
     assert shell.title("make dev", run_in_background=True) == "make dev (in sub) (in the background)"
 
 
-async def test_a_cancelled_call_leaves_running_what_was_started(shell: ShellCalls):
+async def test_a_cancelled_call_leaves_running_what_was_started(shell: ShellCalls, patient: None):
     mark = new_mark()
-    with anyio.move_on_after(0.1):
-        await start(shell, f"MARK={mark} exec sleep 300")
+    runs = partial(until, lambda: len(shell.shell.background.running) == 1, "it is started")
+    async with anyio.create_task_group() as calls:
+        calls.start_soon(start, shell, f"MARK={mark} exec sleep 300")
+        await anyio.to_thread.run_sync(runs)
+        calls.cancel_scope.cancel()
     assert len(shell.shell.background.running) == 1
     with anyio.move_on_after(0.1):
         await read(shell, wait_ms=60_000)

@@ -229,7 +229,7 @@ async def test_without_adoption_the_process_group_still_dies(tmp_path: Path, mon
         assert (await run(owner, "echo hi; exit 2")).exit_code == 2
         result = await run(owner, "sleep 300 & echo hi", MARK=mark)
         assert (result.text, result.leftovers) == ("hi\n", True)
-        result = await run(owner, "trap '' TERM; sleep 300 & sleep 300; sleep 300", timeout=0.3, MARK=mark)
+        result = await run(owner, "trap '' TERM; sleep 300 & sleep 300; sleep 300", timeout=1, MARK=mark)
         assert (result.timed_out, result.signal) == (True, "SIGKILL")
         async with running(owner, "sleep 300 & echo ready; sleep 300", mark):
             pass
