@@ -1,6 +1,7 @@
 """What every face stands on: sessions, models, tools and the user's settings, put together."""
 
 import functools
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ from agentd.workspace.write_notes import WriteNotes
 
 if TYPE_CHECKING:
     from agentd.workspace.git import Git
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def build(
         checkpoint_bytes=user.settings.checkpoints.max_mb * 2**20,
     )
     sessions = Sessions(folder / "sessions", house)
-    tasks.start_soon(_clear_away, house.write_notes, sessions, folder)
+    tasks.start_soon(clear_away, house.write_notes, sessions, folder)
     return Core(house, engines, sessions, sandbox)
 
 
@@ -137,10 +140,20 @@ def _git(processes: Processes, sandbox: Sandbox, folder: Path) -> "Git":
     return Git(folder, processes, sandbox)
 
 
-async def _clear_away(notes: WriteNotes, sessions: Sessions, folder: Path) -> None:
-    """Take back and remove what killed daemons left, in the data `folder` too; nobody waits for it."""
+async def clear_away(notes: WriteNotes, sessions: Sessions, folder: Path) -> None:
+    """Take back and remove what killed daemons left, in the data `folder` too; nobody waits for it.
+
+    What fails on the way is logged: it is no reason to end a daemon, and the next one tries again.
+    """
+    in_thread = functools.partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
     # What a kill left aside has its name again before a rewind looks for it.
-    await anyio.to_thread.run_sync(notes.sweep, abandon_on_cancel=True)
-    await sessions.settle_rewinds()
-    await anyio.to_thread.run_sync(sweep, folder / "output", abandon_on_cancel=True)
-    await anyio.to_thread.run_sync(checkpoints.sweep, folder / "sessions", abandon_on_cancel=True)
+    for clear in (
+        functools.partial(in_thread, notes.sweep),
+        sessions.settle_rewinds,
+        functools.partial(in_thread, sweep, folder / "output"),
+        functools.partial(in_thread, checkpoints.sweep, folder / "sessions"),
+    ):
+        try:
+            await clear()
+        except OSError as error:
+            log.warning("what a killed daemon left is cleared away by the next one: %s", error)

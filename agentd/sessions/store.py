@@ -342,7 +342,7 @@ class Sessions:
             return await anyio.to_thread.run_sync(look, state, kept, root, what)
 
     async def settle_rewinds(self) -> None:
-        """Take back what rewinds have done in whose midst a daemon died. Raises nothing."""
+        """Take back what rewinds have done in whose midst a daemon died. Raises OSError."""
         for path in await anyio.to_thread.run_sync(with_open_rewind, self._shelf.folder):
             async with self._gates.passing(path.stem):
                 if path.stem in self._open or self._ending:

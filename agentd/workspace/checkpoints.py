@@ -329,13 +329,13 @@ def remove_beside(journal: Path) -> None:
 
 
 def with_open_rewind(sessions: Path) -> list[Path]:
-    """The journals of sessions in which a daemon died in the midst of a rewind. Blocks."""
+    """The journals of sessions in which a daemon died in the midst of a rewind. Blocks. Raises OSError."""
     found = sessions.glob(f"*/*.jsonl{_SUFFIX}/{_REWIND}")
     return [each.parent.with_name(each.parent.name.removesuffix(_SUFFIX)) for each in found]
 
 
 def sweep(sessions: Path) -> int:
-    """Remove what was kept for sessions that are gone; gives of how many. Blocks, raises nothing."""
+    """Remove what was kept for sessions that are gone; gives of how many. Blocks. Raises OSError."""
     gone = [
         folder
         for folder in sessions.glob(f"*/*.jsonl{_SUFFIX}")
