@@ -81,6 +81,16 @@ describe("Markdown that grows", { timeout: 60_000 }, () => {
     expect(JSON.stringify(shape(grown(text, [0.3, 0.6])))).toContain("https://example.com/");
   });
 
+  test.each(["> [1]: http://one.example/\n\n[1]", "[a\nb]: http://one.example/\n\n[a b]"])("takes no part of a definition for the whole: %j", (text) => {
+    const letters = Array.from(text, (_, at) => at / text.length);
+    expect(shape(grown(text, letters))).toEqual(shape(parse(text, null, true)));
+    expect(JSON.stringify(shape(grown(text, letters)))).toContain("http://one.example/");
+  });
+
+  test("begins anew where more comes behind what was said to be all", () => {
+    expect(shape(parse("one\ntwo", parse("one\n", null, true), true))).toEqual(shape(parse("one\ntwo", null, true)));
+  });
+
   test("finds the definition also where nothing else is open in the end", () => {
     const text = "See [this][1].\n```\n```\n[1]: https://example.com/";
     const came = parse(text, parse(text.slice(0, text.indexOf("[1]:")), null, false), false);

@@ -68,8 +68,8 @@ export function languageOf(info: string): string {
  */
 export function parse(text: string, before: Parsed | null, final: boolean, known: References = {}): Parsed {
   if (before?.source === text && (before.isFinal || !final)) return before;
-  if (!before || !text.startsWith(before.source)) return pieces(text, 0, [], { ...known }, final);
-  if (final && hasReferences(text)) return pieces(text, 0, [], { ...known }, final);
+  if (!before || before.isFinal || !text.startsWith(before.source)) return pieces(text, 0, [], { ...known }, final);
+  if (final && mayDefine(text)) return pieces(text, 0, [], { ...known }, final);
   return (final ? null : longerCode(text, before)) ?? pieces(text, before.from, before.done, before.references, final);
 }
 
@@ -95,8 +95,9 @@ export function referencesIn(text: string): References {
   return env.references ?? {};
 }
 
-function hasReferences(text: string): boolean {
-  return /^ {0,3}\[[^\]\n]+\]:/m.test(text);
+/** Whether a text may define links: where it grew they were not known from the beginning, or only in part. */
+function mayDefine(text: string): boolean {
+  return text.includes("]:");
 }
 
 function pieces(text: string, from: number, done: readonly Piece[], references: References, final: boolean): Parsed {
