@@ -63,6 +63,7 @@ def test_what_a_killed_prompt_did_to_files_is_told_as_it_is_and_can_be_taken_bac
     unrun = [each for each in EFFECTS if each in results and NO_RESULT in str(results[each]["content"])]
     assert set(results) == {*done, *unknown, *unrun} | (set(results) & {"read-c.txt"}), results
     assert len([*unknown, *unrun]) <= 1, "they run one after the other"
+    assert not [m for m in list(daemon.messages) for each in unrun if _is(m, "tool_execution_start", each)]
     assert author.files() in (after(done), after([*done, *unknown])), (done, unknown)
     author.moved_to(later)
     assert not [file for file in author.rewind("killed")["files"] if "conflict" in file]
